@@ -556,7 +556,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__config__subcmd__show)
-            opts="-h --dir --json --help"
+            opts="-h --dir --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -567,6 +567,10 @@ _selvedge() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o plusdirs
                     fi
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -606,7 +610,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__digest)
-            opts="-h --cmd --passing-output --exit --tokens --json --help"
+            opts="-h --cmd --passing-output --exit --tokens --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -639,6 +643,10 @@ _selvedge() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -647,7 +655,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__doctor)
-            opts="-h --dir --json --help"
+            opts="-h --dir --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -660,6 +668,10 @@ _selvedge() {
                     fi
                     return 0
                     ;;
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -668,12 +680,16 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__gc)
-            opts="-h --failed --dry-run --json --help"
+            opts="-h --failed --dry-run --format --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1523,12 +1539,19 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__man)
-            opts="-h --help"
+            opts="-h --dir --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1763,7 +1786,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__run)
-            opts="-h --file --agent --escalate --agent-cmd --check --verification-timeout --sandbox --check-env --expect-test-changes --retries --tier --judge --best-of --timeout --baseline --known-failure --known-failures --max-cost --max-tokens --max-duration --require-cost-reporting --max-turns --dir --isolated --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --hub --token-file --help"
+            opts="-h --file --agent --escalate --agent-cmd --check --verification-timeout --sandbox --check-env --expect-test-changes --retries --tier --judge --best-of --timeout --baseline --known-failure --known-failures --max-cost --max-tokens --max-duration --require-cost-reporting --max-turns --dir --isolated --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --hub --token-file --attempts --max-attempts --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1981,6 +2004,14 @@ _selvedge() {
                     fi
                     return 0
                     ;;
+                --attempts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-attempts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -2161,7 +2192,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__submit)
-            opts="-h --file --repo --rev --workspace --deliver --agent --check --expect-test-changes --retries --tier --labels --priority --idempotency-key --watch --format --hub --token-file --help"
+            opts="-h --file --repo --rev --workspace --deliver --agent --check --expect-test-changes --retries --tier --labels --priority --idempotency-key --watch --format --hub --token-file --attempts --max-attempts --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2240,6 +2271,14 @@ _selvedge() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
+                    return 0
+                    ;;
+                --attempts)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-attempts)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

@@ -28,17 +28,17 @@ complete -c selvedge -n "__fish_selvedge_needs_command" -s h -l help -d 'Print h
 complete -c selvedge -n "__fish_selvedge_needs_command" -s V -l version -d 'Print version'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "run" -d 'Run an agent on a task until independent checks pass'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "demo" -d 'Show a complete run in a small sample repository'
-complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "init" -d 'Detect this repository\'s checks, run each once, and write `selvedge.toml`'
-complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "doctor" -d 'Report what is installed, what works, and which restrictions are enforced'
-complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "verify" -d 'Run the checks once on existing changes, without an agent or retries'
-complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "known-failures" -d 'List the tests that currently fail, as known failures for `selvedge.toml` or a file'
-complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "digest" -d 'Condense a tool\'s output from standard input: `cargo test 2>&1 | selvedge digest`'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "init" -d 'Detect this repository\'s checks and write `selvedge.toml`'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "doctor" -d 'Report what is installed, what works, and what is enforced'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "verify" -d 'Run the checks once on existing changes, without an agent'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "known-failures" -d 'List the tests that fail now, as known failures'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "digest" -d 'Condense a tool\'s output from standard input to its failures'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "list" -d 'List runs, newest first'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "show" -d 'Show the details of a run'
-complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "stats" -d 'Show retry statistics: runs verified at the first attempt, recovered by a retry, or not verified, with costs'
-complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "ui" -d 'Serve a dashboard of the runs on this machine, accessible with the printed link'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "stats" -d 'Show retry statistics and costs'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "ui" -d 'Serve a dashboard of the runs on this machine'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "resume" -d 'Resume an interrupted run'
-complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "restore" -d 'Restore the workspace to the files after an attempt, or before the run'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "restore" -d 'Restore the files after an attempt, or before the run'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "review" -d 'Accept or reject work that is awaiting review'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "submit" -d 'Submit a task to a hub'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "watch" -d 'Follow a hub\'s task until it ends'
@@ -48,18 +48,18 @@ complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "workers" -d 'List
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "tokens" -d 'Create, list and revoke a hub\'s tokens'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "worker" -d 'Run tasks for a hub'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "attest" -d 'Generate keys for attestations, and verify attestations'
-complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "hook" -d 'Run as an agent\'s stop hook: block the agent from finishing until the checks pass'
-complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "mcp" -d 'Run a tool server for agents (Model Context Protocol over standard input and output)'
-complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "gc" -d 'Remove unused data, such as clones, copies and snapshots, from the state directory'
-complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "hub" -d 'Run a hub: a server that queues the tasks of a team for workers and keeps their history'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "hook" -d 'Run as an agent\'s stop hook'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "mcp" -d 'Run a tool server for agents (Model Context Protocol)'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "gc" -d 'Remove unused clones, copies, snapshots and caches'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "hub" -d 'Run a hub, which queues the tasks of a team for workers'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "config" -d 'Show the settings'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "completions" -d 'Print a completion script for a shell'
-complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "man" -d 'Print the manual page'
+complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "man" -d 'Print a manual page, or write those of all commands'
 complete -c selvedge -n "__fish_selvedge_needs_command" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l file -d 'Read the task from a file (`-`: standard input): text, or a task object in JSON or TOML (`.toml`); it may be a plan with several `[[subtasks]]`' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent -d 'Agent that does the work: `claude`, `codex`, `gemini`, `qwen`, `opencode`, `aider`, `mini`, `ollama`, a configured agent, or `acp:PROGRAM` for a program that supports the Agent Client Protocol [default: claude]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l escalate -d 'Agents for successive attempts; the last one is reused' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent-cmd -d 'Use this program as the agent; it reads the prompt from standard input' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l agent-cmd -d 'Use this command as the agent; it reads the prompt from standard input. Shell syntax works as in --check' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l check -d 'Command that must exit with 0. Repeatable; replaces the configured checks' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l verification-timeout -d 'Time limit for each verification [default: 120s]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l sandbox -d 'Sandbox of agents and checks: `auto`, `bubblewrap`, `landlock`, `podman`, `docker` or `none` [default: auto]' -r
@@ -91,6 +91,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l attest -d 'In-
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l attest-key -d 'Sign the attestation with this Ed25519 key (from `selvedge attest keygen`)' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l attempts -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l max-attempts -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l require-cost-reporting -d 'Fail if the agent does not report the usage that a budget needs (default: warn)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l isolated -d 'Work in a clone of the committed files, and create the branch `selvedge/RUN` with the result in this repository; the files checked out here do not change'
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l push -d 'Push the branch to the repository of --repo'
@@ -109,10 +111,12 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand init" -l check-timeout
 complete -c selvedge -n "__fish_selvedge_using_subcommand init" -l force -d 'Overwrite an existing `selvedge.toml`'
 complete -c selvedge -n "__fish_selvedge_using_subcommand init" -l skip-check-run -d 'Write the detected checks without running them'
 complete -c selvedge -n "__fish_selvedge_using_subcommand init" -l dry-run -d 'Print the file instead of writing it'
-complete -c selvedge -n "__fish_selvedge_using_subcommand init" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l dir -d 'Directory whose settings apply [default: current directory]' -r -f -a "(__fish_complete_directories)"
-complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l json -d 'Print a JSON object'
-complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l format -d 'Output format; `jsonl` prints one finding per line' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l check -d 'Command that must exit with 0. Repeatable; replaces the configured checks' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l verification-timeout -d 'Time limit for each verification [default: 120s]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l sandbox -d 'Sandbox of agents and checks: `auto`, `bubblewrap`, `landlock`, `podman`, `docker` or `none` [default: auto]' -r
@@ -143,13 +147,15 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -l san
 complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -l check-env -d 'Environment variable that checks see, in addition to those that builds usually need. Repeatable' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -l output -d 'Write to this file [default: standard output]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -l dir -d 'Directory of the project [default: current directory]' -r -f -a "(__fish_complete_directories)"
-complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand known-failures" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l cmd -d 'Command that printed the output; its output begins after a line that repeats the command' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l passing-output -d 'Output of the last passing run; lines that it also contains are not failures' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l exit -d 'Exit code of the command. Without it, the digest never reports success' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l tokens -d 'Maximum length of the digest, in tokens (o200k)' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l json -d 'Print the findings as JSON'
-complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l format -d 'Output format; `json` and `jsonl` print the findings as one object' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l dir -d 'Only runs in this directory' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l limit -d 'Maximum number of runs' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l format -d 'Output format; `jsonl` prints one run per line' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
@@ -160,7 +166,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l token-file -d
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l open -d 'Only runs that have not ended'
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l attempt -d 'Show only this attempt' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l check -d 'Print the complete output of this check of an attempt; checks are numbered from 1' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l check -d 'Print the complete output of this check, numbered from 1. Needs --attempt if the run has several' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l format -d 'Output format; `jsonl` prints the events' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
 jsonl\t'One JSON object per event and line; the last one is the result'"
@@ -174,7 +180,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l hub -d 'Hub U
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l diff -d 'Print the changes as a unified diff: of one attempt with --attempt, otherwise of the whole run'
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l prompt -d 'Print the complete prompt of each attempt'
-complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l transcript -d 'Print the complete output of the agent in an attempt'
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l transcript -d 'Print the complete output of the agent. Needs --attempt if the run has several'
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l step-summary -d 'Append the Markdown summary to the page of a GitHub job ($GITHUB_STEP_SUMMARY)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand stats" -l dir -d 'Only runs in this directory' -r -f -a "(__fish_complete_directories)"
@@ -236,6 +242,8 @@ json\t'One JSON object at the end'
 jsonl\t'One JSON object per event and line; the last one is the result'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l attempts -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l max-attempts -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l watch -d 'Follow the task until it ends; the exit code is then that of `run`'
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand watch" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
@@ -312,7 +320,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_see
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from help" -f -a "keygen" -d 'Generate a key pair to sign attestations: the private key in FILE, the public key in FILE.pub'
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Verify an attestation: its signature, and that it states that the files of this directory are verified'
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and not __fish_seen_subcommand_from claude-stop help" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and not __fish_seen_subcommand_from claude-stop help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and not __fish_seen_subcommand_from claude-stop help" -f -a "claude-stop" -d 'Claude Code\'s Stop hook: block the agent from finishing until the project\'s checks pass'
 complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and not __fish_seen_subcommand_from claude-stop help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and __fish_seen_subcommand_from claude-stop" -l max-blocks -d 'Maximum number of times that the agent is blocked after each message of the user. Claude Code itself silently ignores the ninth consecutive block' -r
@@ -320,12 +328,14 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and __fish_seen_
 complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and __fish_seen_subcommand_from claude-stop" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and __fish_seen_subcommand_from help" -f -a "claude-stop" -d 'Claude Code\'s Stop hook: block the agent from finishing until the project\'s checks pass'
 complete -c selvedge -n "__fish_selvedge_using_subcommand hook; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c selvedge -n "__fish_selvedge_using_subcommand mcp" -l dir -d 'Directory of the project that `verify` checks [default: current directory]' -r -f -a "(__fish_complete_directories)"
-complete -c selvedge -n "__fish_selvedge_using_subcommand mcp" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand mcp" -l dir -d 'Directory of the project that tools work in [default: current directory]' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand mcp" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -l format -d 'Output format; `json` and `jsonl` print one object' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'One JSON object per event and line; the last one is the result'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -l failed -d 'Also remove clones and copies of runs that are not verified; their work is lost unless it is on a branch'
 complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -l dry-run -d 'Show what would be removed, without removing it'
-complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -l json -d 'Print a JSON object'
-complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l listen -d 'Address to listen on; port 0 selects any free port, which is printed' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l database -d 'SQLite file, or postgres://USER@HOST/DATABASE for several hubs [default: `hub/hub.db` in the state directory]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l host -d 'Host name that clients may use, in addition to the address. Repeatable' -r
@@ -341,33 +351,36 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l checks -d 'Typ
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l retention-days -d 'How long journals, files and blobs of ended tasks are kept' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l lease-ttl -d 'Duration of leases, in milliseconds' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l behind-proxy -d 'Serve plain HTTP to other machines, behind a proxy that terminates TLS'
-complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -f -a "show" -d 'Print the effective settings and their origins'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -f -a "default" -d 'Print the default settings, with a description of every key'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from show" -l dir -d 'Directory whose settings are shown [default: current directory]' -r -f -a "(__fish_complete_directories)"
-complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from show" -l json -d 'Print JSON'
-complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from show" -l format -d 'Output format; `json` and `jsonl` print one object' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
+json\t'One JSON object at the end'
+jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from default" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the effective settings and their origins'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "default" -d 'Print the default settings, with a description of every key'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand completions" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand man" -l dir -d 'Write the pages of all commands to this directory; it is created if it is missing' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand man" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "run" -d 'Run an agent on a task until independent checks pass'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "demo" -d 'Show a complete run in a small sample repository'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "init" -d 'Detect this repository\'s checks, run each once, and write `selvedge.toml`'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "doctor" -d 'Report what is installed, what works, and which restrictions are enforced'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "verify" -d 'Run the checks once on existing changes, without an agent or retries'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "known-failures" -d 'List the tests that currently fail, as known failures for `selvedge.toml` or a file'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "digest" -d 'Condense a tool\'s output from standard input: `cargo test 2>&1 | selvedge digest`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "init" -d 'Detect this repository\'s checks and write `selvedge.toml`'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "doctor" -d 'Report what is installed, what works, and what is enforced'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "verify" -d 'Run the checks once on existing changes, without an agent'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "known-failures" -d 'List the tests that fail now, as known failures'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "digest" -d 'Condense a tool\'s output from standard input to its failures'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "list" -d 'List runs, newest first'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "show" -d 'Show the details of a run'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "stats" -d 'Show retry statistics: runs verified at the first attempt, recovered by a retry, or not verified, with costs'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "ui" -d 'Serve a dashboard of the runs on this machine, accessible with the printed link'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "stats" -d 'Show retry statistics and costs'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "ui" -d 'Serve a dashboard of the runs on this machine'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "resume" -d 'Resume an interrupted run'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "restore" -d 'Restore the workspace to the files after an attempt, or before the run'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "restore" -d 'Restore the files after an attempt, or before the run'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "review" -d 'Accept or reject work that is awaiting review'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "submit" -d 'Submit a task to a hub'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "watch" -d 'Follow a hub\'s task until it ends'
@@ -377,13 +390,13 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_s
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "tokens" -d 'Create, list and revoke a hub\'s tokens'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "worker" -d 'Run tasks for a hub'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "attest" -d 'Generate keys for attestations, and verify attestations'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "hook" -d 'Run as an agent\'s stop hook: block the agent from finishing until the checks pass'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "mcp" -d 'Run a tool server for agents (Model Context Protocol over standard input and output)'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "gc" -d 'Remove unused data, such as clones, copies and snapshots, from the state directory'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "hub" -d 'Run a hub: a server that queues the tasks of a team for workers and keeps their history'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "hook" -d 'Run as an agent\'s stop hook'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "mcp" -d 'Run a tool server for agents (Model Context Protocol)'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "gc" -d 'Remove unused clones, copies, snapshots and caches'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "hub" -d 'Run a hub, which queues the tasks of a team for workers'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "config" -d 'Show the settings'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "completions" -d 'Print a completion script for a shell'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "man" -d 'Print the manual page'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "man" -d 'Print a manual page, or write those of all commands'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from tokens" -f -a "add" -d 'Create a token. Its secret is printed or written only once'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from tokens" -f -a "revoke" -d 'Revoke a token'

@@ -16,9 +16,9 @@ const SHORT: [&[&str]; 3] = [
 
 /// Builds both programs and runs the fault tests; without arguments, the short form.
 pub(crate) fn run(args: &[&str]) -> XtaskResult {
-    let both = ["--bin", "selvedge", "--bin", "selvedge-chaos"];
+    let binaries = ["--bin", "selvedge", "--bin", "selvedge-chaos"];
     let mut build = cargo(["build", "--workspace", "--features", "selvedge/faults"]);
-    program::run(build.args(both))?;
+    program::run(build.args(binaries))?;
     let built = CargoMetadata::workspace_only()?
         .target_directory
         .join("debug");
@@ -27,8 +27,8 @@ pub(crate) fn run(args: &[&str]) -> XtaskResult {
     let subject = copy.path().join("selvedge");
     std::fs::copy(built.join("selvedge"), &subject)?;
     let own = [args];
-    let forms = if args.is_empty() { &SHORT[..] } else { &own };
-    for form in forms {
+    let invocations = if args.is_empty() { &SHORT[..] } else { &own };
+    for form in invocations {
         let mut chaos = Command::new(built.join("selvedge-chaos"));
         chaos.arg("--program").arg(&subject).args(*form);
         program::run(chaos.current_dir(workspace::root()))?;

@@ -80,10 +80,10 @@ fn install_agents() -> XtaskResult<PathBuf> {
         .target_directory
         .join("e2e-agents");
     std::fs::create_dir_all(&scratch)?;
-    let done = scratch.join("installed-lock.json");
+    let installed_lock = scratch.join("installed-lock.json");
     let lock = std::fs::read(suite.join("package-lock.json"))
         .map_err(|error| format!("{SUITE}/package-lock.json: {error}"))?;
-    if std::fs::read(&done).is_ok_and(|installed| installed == lock) {
+    if std::fs::read(&installed_lock).is_ok_and(|installed| installed == lock) {
         return Ok(programs_in(&scratch));
     }
     for file in PINNED {
@@ -100,7 +100,7 @@ fn install_agents() -> XtaskResult<PathBuf> {
             scratch.display()
         )
     })?;
-    std::fs::write(done, lock)?;
+    std::fs::write(installed_lock, lock)?;
     Ok(programs_in(&scratch))
 }
 
@@ -109,9 +109,9 @@ fn install_python(name: &str, requirements: &str) -> XtaskResult<PathBuf> {
     let pinned = workspace::root().join(SUITE).join(requirements);
     let target = CargoMetadata::workspace_only()?.target_directory;
     let scratch = target.join(format!("e2e-{name}"));
-    let (programs, done) = (scratch.join("bin"), scratch.join("installed.txt"));
-    let wanted = std::fs::read(&pinned)?;
-    if std::fs::read(&done).is_ok_and(|installed| installed == wanted) {
+    let (programs, installed_lock) = (scratch.join("bin"), scratch.join("installed.txt"));
+    let pinned_lock = std::fs::read(&pinned)?;
+    if std::fs::read(&installed_lock).is_ok_and(|installed| installed == pinned_lock) {
         return Ok(programs);
     }
     let mut make = Command::new("python3");
@@ -127,7 +127,7 @@ fn install_python(name: &str, requirements: &str) -> XtaskResult<PathBuf> {
             scratch.display()
         )
     })?;
-    std::fs::write(done, wanted)?;
+    std::fs::write(installed_lock, pinned_lock)?;
     Ok(programs)
 }
 

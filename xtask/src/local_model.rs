@@ -137,12 +137,12 @@ fn run_with_server(url: &str, model: &str) -> XtaskResult {
     let binary = CargoMetadata::workspace_only()?
         .target_directory
         .join("debug/selvedge");
-    let place = tempfile::tempdir()?;
-    let work = place.path().join("work");
+    let folder = tempfile::tempdir()?;
+    let work = folder.path().join("work");
     std::fs::create_dir(&work)?;
     let mut init = Command::new("git");
     program::run(init.args(["init", "--quiet"]).current_dir(&work))?;
-    let config = place.path().join("selvedge");
+    let config = folder.path().join("selvedge");
     std::fs::create_dir(&config)?;
     let [url, model] = [url, &format!("openai/{model}")].map(Value::from);
     std::fs::write(
@@ -154,8 +154,8 @@ fn run_with_server(url: &str, model: &str) -> XtaskResult {
         .args(["--timeout", "10m", "--max-turns", "20", "--retries", "1"])
         .args(["--format", "json"])
         .current_dir(&work)
-        .env("XDG_CONFIG_HOME", place.path())
-        .env("XDG_STATE_HOME", place.path().join("state"))
+        .env("XDG_CONFIG_HOME", folder.path())
+        .env("XDG_STATE_HOME", folder.path().join("state"))
         .stdin(Stdio::null());
     // Show the run's progress to the user.
     let output = run.stderr(Stdio::inherit()).output()?;
@@ -183,8 +183,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verdict_counts_when_a_model_has_spoken() {
-        let said = |outcome: &str, tokens: u64| {
+    fn local_model_verdict_needs_model_output() {
+        let json_result = |outcome: &str, tokens: u64| {
             summarize_result(
                 format!(
                     "{{\"outcome\":\"{outcome}\",\"tokens_in\":{tokens},\"tokens_out\":{tokens}}}"
@@ -192,8 +192,8 @@ mod tests {
                 .as_bytes(),
             )
         };
-        assert!(said("cannot_satisfy", 7).is_ok());
-        assert!(said("verified", 0).is_err());
-        assert!(said("infra_failed", 7).is_err());
+        assert!(json_result("cannot_satisfy", 7).is_ok());
+        assert!(json_result("verified", 0).is_err());
+        assert!(json_result("infra_failed", 7).is_err());
     }
 }

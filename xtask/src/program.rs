@@ -42,9 +42,9 @@ pub(crate) fn capture_output(command: &mut Command) -> XtaskResult<String> {
         .output()
         .map_err(|error| format!("cannot run {}: {error}", display_command(command)))?;
     if !output.status.success() {
-        let said_why = String::from_utf8_lossy(&output.stderr);
+        let error_output = String::from_utf8_lossy(&output.stderr);
         return Err(format!(
-            "{}: {}\n{said_why}",
+            "{}: {}\n{error_output}",
             display_command(command),
             output.status
         )
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_names_the_command_and_what_it_said() {
+    fn program_failure_names_command_and_output() {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "echo 'no such thing' >&2; exit 3"]);
         let error = capture_output(&mut command).unwrap_err().to_string();

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_stage_runs_and_the_failed_ones_are_named() {
+    fn stages_run_all_and_name_failed_ones() {
         let last = Cell::new(false);
         let error = run(&[
             ("first", &|| Err("broken".into())),

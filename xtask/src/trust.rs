@@ -196,19 +196,19 @@ fn collect_rows(command: &mut Command) -> XtaskResult<MeasuredRows> {
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .output()?;
-    let said = String::from_utf8(output.stdout)?;
+    let printed = String::from_utf8(output.stdout)?;
     // A row may follow text that the test runner printed on the same line.
     let row = |line: &str| {
         let row = line[line.find("| ")?..].trim_end();
         row.ends_with('|').then(|| row.to_owned())
     };
-    let mut rows: Vec<String> = said.lines().filter_map(row).collect();
+    let mut rows: Vec<String> = printed.lines().filter_map(row).collect();
     if rows.is_empty() {
-        return Err(format!("{said}\nno test printed a table row: {}", output.status).into());
+        return Err(format!("{printed}\nno test printed a table row: {}", output.status).into());
     }
     // Parallel tests print in any order. Rows with the same first cell keep their order.
     rows.sort_by_key(|row| row.split('|').nth(1).map(str::to_owned));
-    let others = said.lines().filter(|line| row(line).is_none());
+    let others = printed.lines().filter(|line| row(line).is_none());
     let others: Vec<&str> = others.collect();
     let failure = (!output.status.success()).then(|| {
         format!(

@@ -12,12 +12,12 @@ const PROGRAMS: [&str; 2] = ["chromium", "chromedriver"];
 /// Runs the suite; `args` are passed to its test runner.
 pub(crate) fn run(args: &[&str]) -> XtaskResult {
     for program in PROGRAMS {
-        let mut asked = Command::new(program);
-        asked
+        let mut command = Command::new(program);
+        command
             .arg("--version")
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        if !asked.status().is_ok_and(|status| status.success()) {
+        if !command.status().is_ok_and(|status| status.success()) {
             return Err(format!(
                 "cannot run `{program} --version`; on Debian: apt-get install chromium chromium-driver"
             )

@@ -53,9 +53,9 @@ fn main() -> ExitCode {
             exit_code("faulty hub", done.map(|()| true))
         }
         _ => match parse_args(&args) {
-            Ok(asked) => exit_code("selvedge-chaos", block_on(run_rounds(asked))),
-            Err(trouble) => {
-                eprintln!("{trouble}\n\n{HELP}");
+            Ok(options) => exit_code("selvedge-chaos", block_on(run_rounds(options))),
+            Err(error) => {
+                eprintln!("{error}\n\n{HELP}");
                 ExitCode::from(2)
             }
         },
@@ -70,8 +70,8 @@ fn exit_code(program: &str, done: Result<bool, ChaosError>) -> ExitCode {
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(trouble) => {
-            eprintln!("{program}: {trouble}");
+        Err(error) => {
+            eprintln!("{program}: {error}");
             ExitCode::FAILURE
         }
     }
@@ -133,25 +133,25 @@ fn parse_args(args: &[String]) -> Result<ChaosOptions, ChaosError> {
     })
 }
 
-async fn run_rounds(asked: ChaosOptions) -> Result<bool, ChaosError> {
+async fn run_rounds(options: ChaosOptions) -> Result<bool, ChaosError> {
     // Only one cryptography provider is built in; an error means that it is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let folder = tempfile::tempdir()?;
     let shim = Arc::new(FsyncShim::compile(folder.path())?);
-    if !asked.mutants.is_empty() {
-        return run_mutants(asked, shim).await;
+    if !options.mutants.is_empty() {
+        return run_mutants(options, shim).await;
     }
     let (mut total, mut sound) = (EventCounts::new(), true);
-    for number in 0..asked.rounds {
-        let mut settings = asked.settings.clone();
+    for number in 0..options.rounds {
+        let mut settings = options.settings.clone();
         settings.seed += number;
         let seed = settings.seed;
         println!("round {}: seed {seed}", number + 1);
-        let played = run_round(settings, Arc::clone(&shim), asked.duration).await;
+        let played = run_round(settings, Arc::clone(&shim), options.duration).await;
         let played = match played {
             Ok(played) => played,
-            Err(trouble) => {
-                println!("seed {seed}: {trouble}");
+            Err(error) => {
+                println!("seed {seed}: {error}");
                 sound = false;
                 continue;
             }
@@ -177,29 +177,29 @@ async fn run_rounds(asked: ChaosOptions) -> Result<bool, ChaosError> {
     };
     println!(
         "{} rounds, the first with seed {}: {verdict}",
-        asked.rounds, asked.settings.seed
+        options.rounds, options.settings.seed
     );
     Ok(sound)
 }
 
 /// Runs the scenarios four at a time: they mostly wait.
-async fn run_mutants(asked: ChaosOptions, shim: Arc<FsyncShim>) -> Result<bool, ChaosError> {
+async fn run_mutants(options: ChaosOptions, shim: Arc<FsyncShim>) -> Result<bool, ChaosError> {
     let mut sound = true;
-    for some in asked.mutants.chunks(4) {
-        let scenarios = some.iter().map(|&(mutant, with_bug)| {
+    for some in options.mutants.chunks(4) {
+        let scenarios = some.iter().map(|&(mutant, has_mutant)| {
             let settings = RoundSettings {
-                ttl_ms: asked.settings.ttl_ms.max(1_500),
-                ..asked.settings.clone()
+                ttl_ms: options.settings.ttl_ms.max(1_500),
+                ..options.settings.clone()
             };
-            run_mutant_scenario(mutant, with_bug, settings, Arc::clone(&shim))
+            run_mutant_scenario(mutant, has_mutant, settings, Arc::clone(&shim))
         });
         let ended = futures_util::future::join_all(scenarios).await;
-        for ((mutant, with_bug), scenario) in some.iter().zip(ended) {
+        for ((mutant, has_mutant), scenario) in some.iter().zip(ended) {
             let scenario = scenario?;
-            let mut broken: Vec<u8> = scenario.violations.iter().map(|it| it.invariant).collect();
-            broken.dedup();
-            let with = if *with_bug { "with" } else { "without" };
-            println!("{with} {}: breaks {broken:?}", mutant.name());
+            let mut violated: Vec<u8> = scenario.violations.iter().map(|it| it.invariant).collect();
+            violated.dedup();
+            let with = if *has_mutant { "with" } else { "without" };
+            println!("{with} {}: breaks {violated:?}", mutant.name());
             if let Some(kept) = scenario.kept_files {
                 sound = false;
                 let violations = scenario.violations.iter();

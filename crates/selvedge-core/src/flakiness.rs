@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_holds_row_by_row() {
+    fn flakiness_decision_table() {
         let fails = || false;
         let mut turns = [false, true].into_iter().cycle();
         let mut mixed = || turns.next().unwrap_or_default();
@@ -165,7 +165,7 @@ mod tests {
     /// The limit: an old flake is classified as broken at most p² of the time, and no real failure is lost. The rows
     /// are those of `just trust`.
     #[test]
-    fn flakes_are_read_as_broken_no_more_often_than_chance_has_it() {
+    fn flakiness_is_read_as_broken_no_more_often_than_chance() {
         let mut rng = Rng::with_seed(4);
         for p in [0.05, 0.1, 0.3] {
             let Tally {
@@ -193,12 +193,12 @@ mod tests {
     proptest! {
         /// A real failure is never lost, and the number of runs is bounded.
         #[test]
-        fn what_always_fails_is_broken(baseline in any::<Option<bool>>()) {
+        fn flakiness_constant_failure_is_broken(baseline in any::<Option<bool>>()) {
             prop_assert_eq!(triage(baseline, || false, || true), (FailureClass::Broken, MAX_RERUNS));
         }
 
         #[test]
-        fn triage_ends(baseline in any::<Option<bool>>(), seed in any::<u64>()) {
+        fn flakiness_triage_ends(baseline in any::<Option<bool>>(), seed in any::<u64>()) {
             let (mut here, mut there) = (Rng::with_seed(seed), Rng::with_seed(!seed));
             let (_, runs) = triage(baseline, || here.bool(), || there.bool());
             prop_assert!(runs <= MAX_RERUNS + 2 * COMPARED_RUNS);

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_read_well() {
+    fn format_amounts() {
         let shown: Vec<_> = [7, 4_250, 41_000, 72_000, 7_500_000].map(duration).into();
         assert_eq!(shown, ["7 ms", "4.2 s", "41 s", "1 min 12 s", "2 h 5 min"]);
         assert_eq!(

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_machine_lacks_is_told_from_what_the_work_lacks() {
+    fn infra_error_patterns_exclude_errors_of_the_work() {
         let cases = [
             (
                 "cc1plus: fatal error: Killed signal terminated program cc1plus",

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_whole_report_that_makes_sense_is_an_answer() {
+    fn plugin_report_must_be_complete_and_consistent() {
         let said = |text: &str| parse(text.as_bytes()).map(|it| it.status);
         assert_eq!(said(r#" {"v":1,"status":"pass"} "#), Ok(PluginStatus::Pass));
         assert_eq!(

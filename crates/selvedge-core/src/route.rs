@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_agent_outranks_the_decision_which_outranks_the_tier() {
+    fn route_precedence() {
         let trivial = Task {
             command: Some("make".into()),
             complexity_tier: Some(ComplexityTier::Trivial),
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shell_runs_the_command_and_never_the_description() {
+    fn route_shell_runs_command_only() {
         let task = Task {
             description: "rm -rf /".into(),
             command: Some("make 'all of it'".into()),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_answered_with_those_known_and_the_nearest() {
+    fn route_unknown_name_lists_known_ones() {
         let ask = |name: &str| {
             let task = Task {
                 agent: Some(name.into()),
@@ -266,13 +266,13 @@ mod tests {
     }
 
     #[test]
-    fn a_default_that_is_not_configured_is_an_error_too() {
+    fn route_unconfigured_default_is_an_error() {
         let error = route(&task(), &BTreeMap::new(), "claude").unwrap_err();
         assert!(matches!(error, RouteError::Unknown { .. }));
     }
 
     #[test]
-    fn a_program_that_speaks_the_protocol_needs_no_table() {
+    fn route_acp_program_needs_no_configuration() {
         let mut agents = agents();
         let program = |name: &str, agents: &_| find(name, agents).map(|agent| agent.program);
         assert_eq!(program("acp:gemini", &agents).unwrap(), ["gemini", "--acp"]);

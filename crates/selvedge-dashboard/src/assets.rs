@@ -40,23 +40,23 @@ pub(crate) async fn asset(
     };
     let version = VERSION.as_str();
     let named = query.as_deref().and_then(|query| query.strip_prefix("v="));
-    let kept = if named == Some(version) {
+    let cache_control = if named == Some(version) {
         CACHE_IMMUTABLE
     } else {
         CACHE_REVALIDATE
     };
     // Weak, because the same asset is also sent compressed.
     let tag = format!("W/\"{version}\"");
-    let about = [
-        (CACHE_CONTROL, kept.to_owned()),
+    let cache_headers = [
+        (CACHE_CONTROL, cache_control.to_owned()),
         (VARY, "accept-encoding".to_owned()),
         (ETAG, tag.clone()),
     ];
-    let known = headers.get(IF_NONE_MATCH).and_then(|it| it.to_str().ok());
-    if known.is_some_and(|known| known.split(',').any(|it| it.trim() == tag)) {
-        return (StatusCode::NOT_MODIFIED, about).into_response();
+    let known_etags = headers.get(IF_NONE_MATCH).and_then(|it| it.to_str().ok());
+    if known_etags.is_some_and(|known_etags| known_etags.split(',').any(|it| it.trim() == tag)) {
+        return (StatusCode::NOT_MODIFIED, cache_headers).into_response();
     }
-    (about, [(CONTENT_TYPE, kind)], text).into_response()
+    (cache_headers, [(CONTENT_TYPE, kind)], text).into_response()
 }
 
 /// Serves the icon that browsers request by themselves.
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_browser_keeps_what_its_address_names_and_asks_for_the_rest() {
+    async fn asset_cache_depends_on_hash_in_path() {
         let ask = async |query: Option<String>, tag: Option<HeaderValue>| {
             let mut headers = HeaderMap::new();
             headers.extend(tag.map(|tag| (IF_NONE_MATCH, tag)));

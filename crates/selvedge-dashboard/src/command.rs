@@ -72,8 +72,12 @@ pub fn run_again(spec: &RunSpec) -> String {
     push_option(&mut words, "--retries", Some(spec.max_verification_retries));
     let tiers = spec.judging.iter().flat_map(|judging| &judging.tiers);
     push_option(&mut words, "--tier", tiers.max());
-    let place = spec.workspace.display().to_string();
-    format!("{} && {}", command(["cd", &place]), join_words(&words))
+    let workspace_path = spec.workspace.display().to_string();
+    format!(
+        "{} && {}",
+        command(["cd", &workspace_path]),
+        join_words(&words)
+    )
 }
 
 /// Command that submits the same task to a hub again.
@@ -84,7 +88,7 @@ pub fn submit_again(task: &Task) -> String {
     };
     let mut words = vec!["selvedge".to_owned(), "submit".to_owned()];
     let steps = task.verification_steps.as_deref();
-    let said = Task {
+    let submitted = Task {
         description: task.description.clone(),
         repository: task.repository.clone(),
         revision: task.revision.clone(),
@@ -98,7 +102,9 @@ pub fn submit_again(task: &Task) -> String {
         priority: task.priority,
         ..Task::default()
     };
-    if said != task || !steps.is_none_or(|steps| !steps.is_empty() && steps.iter().all(is_plain)) {
+    if submitted != task
+        || !steps.is_none_or(|steps| !steps.is_empty() && steps.iter().all(is_plain))
+    {
         // On a single line, so that no line of the JSON can terminate the here-document early.
         let json = serde_json::to_string(&task).unwrap_or_default();
         return format!("selvedge submit --file - <<'TASK'\n{json}\nTASK");
@@ -132,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_reads_each_word_as_it_was() {
+    fn quote_round_trips_through_shell() {
         assert_eq!(
             command(["run", "it's $HOME", "", "--check", "a\nb"]),
             "run 'it'\\''s $HOME' '' --check 'a\nb'"
@@ -140,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_said_in_options_and_else_as_it_is() {
+    fn command_uses_options_where_possible() {
         let plain = json!({
             "task_id": "0190a000-0000-7000-8000-000000000001", "description": "greet; rm -rf /",
             "repository": "https://example.org/a.git", "agent": "claude", "labels": ["gpu", "linux"],
@@ -162,9 +168,9 @@ mod tests {
         ] {
             let mut more = plain.clone();
             more[key] = value;
-            let said = again(more.clone());
-            let lines: Vec<&str> = said.lines().collect();
-            assert_eq!(lines.len(), 3, "{said}");
+            let submitted = again(more.clone());
+            let lines: Vec<&str> = submitted.lines().collect();
+            assert_eq!(lines.len(), 3, "{submitted}");
             assert_eq!(
                 (lines[0], lines[2]),
                 ("selvedge submit --file - <<'TASK'", "TASK")

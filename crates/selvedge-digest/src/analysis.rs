@@ -8,7 +8,7 @@ use crate::digester::CommandStatus;
 use crate::fallback::{KeptLines, RankedLine, rank};
 use crate::findings::LogFindings;
 use crate::record::{Failure, TestSummary};
-use crate::render;
+use crate::render::{self, BudgetKind};
 
 /// The findings of a log.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -39,9 +39,12 @@ pub struct Analysis {
     /// Whether the log begins like an XML document.
     #[serde(skip)]
     pub(crate) is_xml: bool,
-    /// The whole cleaned log, if it is small.
+    /// The cleaned log without noise, if it is small.
     #[serde(skip)]
     pub(crate) whole_log: Option<String>,
+    /// Number of lines that are never shown: headers and progress of test runners.
+    #[serde(skip)]
+    pub(crate) noise_lines: u64,
     /// The failures are only warnings: the actual failure may be in other lines.
     pub warnings_only: bool,
     /// The most salient lines that belong to no recognised failure, in the order of the log.
@@ -68,6 +71,7 @@ impl Analysis {
         exit: CommandStatus,
         bytes: u64,
         whole: Option<String>,
+        noise_lines: u64,
         found: LogFindings,
         lines: KeptLines,
     ) -> Self {
@@ -98,6 +102,7 @@ impl Analysis {
             located_count: placed,
             is_xml: document,
             whole_log: whole,
+            noise_lines,
             warnings_only: found.warnings_only,
             ranked_lines: passages,
         }
@@ -120,6 +125,7 @@ impl Analysis {
             located_count: 0,
             is_xml: false,
             whole_log: None,
+            noise_lines: 0,
             warnings_only: false,
             ranked_lines: Vec::new(),
         }
@@ -128,12 +134,12 @@ impl Analysis {
     /// Renders the findings within the budget.
     #[must_use]
     pub fn render(&self, budget: DigestBudget<'_>) -> Digest {
-        render::render(self, budget)
+        render::render(self, budget, BudgetKind::Whole)
     }
 }
 
 /// Renders several failed checks within one budget, in fair shares: tokens that one check does not need go to
-/// the others. The digests have the order of the analyses.
+/// the others. In a share, the locations of all failures come before messages. The digests have the order of the analyses.
 #[must_use]
 pub fn render_shared(analyses: &[&Analysis], budget: DigestBudget<'_>) -> Vec<Digest> {
     // The size of each digest alone: the small ones are rendered first, and in full.
@@ -150,10 +156,11 @@ pub fn render_shared(analyses: &[&Analysis], budget: DigestBudget<'_>) -> Vec<Di
         if digest.tokens_estimated > share
             && let Some(analysis) = analyses.get(*index)
         {
-            *digest = analysis.render(DigestBudget {
+            let budget = DigestBudget {
                 tokens: share,
                 ..budget
-            });
+            };
+            *digest = render::render(analysis, budget, BudgetKind::Share);
         }
         left = left.saturating_sub(digest.tokens_estimated);
         unserved -= 1;

@@ -12,6 +12,7 @@ use crate::fallback::{RecentLine, SalientLines};
 use crate::findings::Findings;
 use crate::formats::{FormatDispatcher, LineClaim};
 use crate::line::{CleanLine, LineSignals};
+use crate::noise::{is_report_notice, is_result_row};
 use crate::passing_output::PassingOutput;
 use crate::scan::scan;
 
@@ -143,6 +144,9 @@ struct LogReader {
     prefixes: LinePrefixes,
     /// Number of lines read so far.
     number: u64,
+    /// Number of lines that are never shown.
+    noise_lines: u64,
+    /// The log without those lines, if it is small.
     whole: Option<String>,
     /// The last line without indentation, if it is short enough to be a heading.
     heading: String,
@@ -156,6 +160,7 @@ impl LogReader {
         Self {
             prefixes: LinePrefixes::default(),
             number: 0,
+            noise_lines: 0,
             whole: Some(String::new()),
             heading: String::new(),
             formats,
@@ -190,7 +195,6 @@ impl LogReader {
             let text = self.prefixes.strip(trimmed);
             let end = start + trimmed.len();
             self.number += 1;
-            self.keep_whole(text);
             let passed = self.formats.parse_passed_test(text, &mut self.findings);
             let signals = if passed {
                 LineSignals::NONE
@@ -201,8 +205,13 @@ impl LogReader {
             let claim = if passed {
                 LineClaim::Ignore
             } else {
-                self.formats.dispatch_line(&line, &mut self.findings)
+                self.dispatch_line(&line)
             };
+            if claim == LineClaim::Noise {
+                self.noise_lines += 1;
+            } else {
+                self.keep_whole(text);
+            }
             self.salient_lines.push_line(&line, claim, &mut recent);
             if line.indent() == 0 && !line.is_blank() {
                 heading = Some(text)
@@ -213,6 +222,19 @@ impl LogReader {
         }
         self.salient_lines.end_block(&recent);
         self.heading = heading.to_owned();
+    }
+
+    #[inline]
+    fn dispatch_line(&mut self, line: &CleanLine<'_>) -> LineClaim {
+        if is_report_notice(line.body()) {
+            return LineClaim::Noise;
+        }
+        match self.formats.dispatch_line(line, &mut self.findings) {
+            LineClaim::NotMine | LineClaim::Ignore if is_result_row(line.body()) => {
+                LineClaim::Noise
+            }
+            claim => claim,
+        }
     }
 
     #[inline]
@@ -232,6 +254,7 @@ impl LogReader {
             exit,
             bytes,
             self.whole,
+            self.noise_lines,
             self.findings.finish(),
             self.salient_lines.finish(),
         )

@@ -52,6 +52,7 @@ mod findings;
 mod formats;
 mod hash;
 mod line;
+mod noise;
 mod passing_output;
 mod pattern;
 mod record;

@@ -11,12 +11,12 @@ use regex::{Captures, Match, Regex};
 /// `\d`, `\w`, `\s` and `\b` mean ASCII here: tools write ASCII, and automata for all of Unicode are fifty
 /// times as large and take as much longer to build.
 #[derive(Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct LinePattern {
     source: &'static str,
     regex: OnceLock<Regex>,
 }
 
-impl Pattern {
+impl LinePattern {
     pub(crate) const fn new(source: &'static str) -> Self {
         Self {
             source,
@@ -159,11 +159,11 @@ fn push_class(out: &mut String, in_class: bool, members: &str) {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn classes_are_spelled_out() {
+    fn pattern_classes_are_explicit() {
         assert_eq!(
             super::expand_ascii_classes(r"^\s*(\d+)[\w.-]\b\."),
             r"^[ \t]*([0-9]+)[0-9A-Za-z_.-](?-u:\b)\."
         );
-        assert!(super::Pattern::new(r"^[^\s:]+\S$").is_match("ünïcode"));
+        assert!(super::LinePattern::new(r"^[^\s:]+\S$").is_match("ünïcode"));
     }
 }

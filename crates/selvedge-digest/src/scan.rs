@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_what_stands_within_it_wherever_it_lies_in_the_block() {
+    fn scan_signals_do_not_depend_on_position() {
         let plain = "nothing is to be told of this line\n".repeat(50);
         for filler in 0..70 {
             let text = format!("{}\n{plain}a.c:7\nerror:\n8 is (9", "x".repeat(filler));
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_not_asked_for_change_nothing() {
+    fn scan_skipped_lines_change_nothing() {
         let text = "nothing at all\nit failed\nat a.c:7\n(no place\n".repeat(1000);
         let all = signals(&text);
         for step in [2, 3, 5, 130, 999] {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_a_prefix_is_no_signal() {
+    fn scan_ignores_signals_in_prefix() {
         let signals = |start, end| scan("error a:1 x").signals(start, end);
         assert_eq!(
             signals(0, 11),

@@ -14,6 +14,7 @@ pub mod syntax;
 pub mod workspace;
 
 mod check_error;
+mod check_slots;
 mod drive;
 mod effects;
 mod excluded_files;
@@ -22,6 +23,7 @@ mod sink;
 mod tools;
 
 pub use check_error::CheckError;
+pub use check_slots::{CheckSlots, SLOT_VARIABLE};
 pub use drive::{DriveError, Driver, Observer, StopRequest};
 pub use effects::RunContext;
 pub use gates::{

@@ -54,14 +54,14 @@ fn verify_host_headers(hub: &Hub, headers: &HeaderMap) -> Result<(), ApiError> {
     let host = headers
         .get(header::HOST)
         .and_then(|host| host.to_str().ok());
-    let known = |name: &str| {
+    let is_known_host = |name: &str| {
         hub.settings
             .hosts
             .iter()
             .any(|host| host.eq_ignore_ascii_case(name))
     };
     match host {
-        Some(host) if known(host) => {}
+        Some(host) if is_known_host(host) => {}
         _ => {
             return Err(ApiError::new(
                 StatusCode::MISDIRECTED_REQUEST,
@@ -82,7 +82,7 @@ fn verify_host_headers(hub: &Hub, headers: &HeaderMap) -> Result<(), ApiError> {
         .to_str()
         .ok()
         .and_then(|origin| origin.strip_prefix(scheme))
-        .is_some_and(known);
+        .is_some_and(is_known_host);
     if own {
         return Ok(());
     }
@@ -129,11 +129,14 @@ async fn authenticate(
         .iter()
         .any(|scope| auth::has_scope(&identity, *scope))
     {
-        let words: Vec<_> = scopes.iter().map(|scope| scope.as_str()).collect();
+        let scope_names: Vec<_> = scopes.iter().map(|scope| scope.as_str()).collect();
         return Err(ApiError::new(
             StatusCode::FORBIDDEN,
             "scope",
-            format!("this token lacks the scope `{}`", words.join("` or `")),
+            format!(
+                "this token lacks the scope `{}`",
+                scope_names.join("` or `")
+            ),
         ));
     }
     hub.record_token_use(identity.token_id).await;

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_random_and_only_their_hash_is_kept() {
+    fn token_secret_is_random_and_only_hash_is_stored() {
         let one = generate_token("ci", "default", &[Scope::Submit], None).unwrap();
         let two = generate_token("ci", "default", &[Scope::Submit], None).unwrap();
         assert_ne!(one.secret, two.secret);

@@ -20,11 +20,11 @@ pub(crate) async fn run(hub: Arc<Hub>) {
     loop {
         // After a notification and a timeout alike.
         let _ = timeout(POLL_INTERVAL, hub.wake.notified()).await;
-        let wants = hub.sessions.poll_requests(hub.settings.timing.ttl());
-        if wants.is_empty() {
+        let poll_requests = hub.sessions.poll_requests(hub.settings.timing.ttl());
+        if poll_requests.is_empty() {
             continue;
         }
-        match hub.store.assign_tasks(wants).await {
+        match hub.store.assign_tasks(poll_requests).await {
             Ok(granted) => {
                 if !granted.is_empty() {
                     fault::failpoint("hub.grant.committed");

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_is_empty_after_its_burst_and_others_are_not() {
+    fn rate_limiter_has_one_bucket_per_client() {
         let limits = RateLimiter::new(1);
         let (one, two) = (Uuid::from_u128(1), Uuid::from_u128(2));
         assert!(limits.allow_request(one) && limits.allow_request(one));

@@ -25,17 +25,17 @@ const MIN_PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs for as long as the hub lives; returns immediately if the store cannot have peers.
 pub(crate) async fn run(hub: Arc<Hub>) {
-    let Some(neighbours) = hub.store.peers() else {
+    let Some(peer_store) = hub.store.peers() else {
         return;
     };
-    let mut ears = PeerListener {
+    let mut listener = PeerListener {
         hub: &hub,
-        peers: neighbours,
+        peers: peer_store,
         id: Uuid::new_v4(),
         positions: HashMap::new(),
         stopped: HashSet::new(),
     };
-    ears.listen(neighbours.change_stream()).await;
+    listener.listen(peer_store.change_stream()).await;
 }
 
 struct PeerListener<'a> {
@@ -49,13 +49,13 @@ struct PeerListener<'a> {
 }
 
 impl PeerListener<'_> {
-    async fn listen(&mut self, mut elsewhere: watch::Receiver<u64>) {
+    async fn listen(&mut self, mut changes: watch::Receiver<u64>) {
         loop {
             if let Err(error) = self.exchange_heartbeat().await {
                 tracing::warn!(%error, "cannot exchange heartbeats with peers");
             }
             let until = Instant::now() + HEARTBEAT_INTERVAL;
-            while let Ok(heard) = timeout_at(until, elsewhere.changed()).await {
+            while let Ok(heard) = timeout_at(until, changes.changed()).await {
                 if heard.is_err() {
                     return;
                 }
@@ -115,11 +115,11 @@ impl PeerListener<'_> {
         let here = here.map_err(|error| HubStoreError::Damaged(error.to_string()))?;
         let others = self.peers.heartbeat(self.id, here).await?;
         // A hub of another release may send data that this one cannot read.
-        let told = others
+        let worker_lists = others
             .iter()
-            .filter_map(|told| serde_json::from_str::<Vec<PeerWorker>>(told).ok())
+            .filter_map(|list| serde_json::from_str::<Vec<PeerWorker>>(list).ok())
             .flatten();
-        sessions.update_peers(told.collect());
+        sessions.update_peers(worker_lists.collect());
         let tokens = sessions.tokens();
         if !tokens.is_empty() {
             for identity in self.hub.store.list_tokens().await? {

@@ -67,9 +67,9 @@ fn has_clock_jumped(last: ClockReading, now: ClockReading, ttl: Duration) -> boo
         return true;
     };
     let by_store = after.saturating_sub(before);
-    let by_us = i64::try_from(passed.as_millis()).unwrap_or(i64::MAX);
-    let much = i64::try_from(ttl.as_millis() / 3).unwrap_or(i64::MAX);
-    by_us > much || by_store.abs_diff(by_us) > much.unsigned_abs()
+    let elapsed_ms = i64::try_from(passed.as_millis()).unwrap_or(i64::MAX);
+    let tolerance_ms = i64::try_from(ttl.as_millis() / 3).unwrap_or(i64::MAX);
+    elapsed_ms > tolerance_ms || by_store.abs_diff(elapsed_ms) > tolerance_ms.unsigned_abs()
 }
 
 /// Removes old data in small steps.

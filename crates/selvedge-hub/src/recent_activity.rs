@@ -31,28 +31,35 @@ impl RecentActivity {
     /// Records a worker's activity in a task.
     pub(crate) fn record(&mut self, task: TaskId, events: &[ProgressEvent]) {
         if !self.tasks.contains_key(&task) && self.tasks.len() >= MAX_TASKS {
-            let silent = self.tasks.iter().min_by_key(|(_, told)| told.version);
+            let silent = self
+                .tasks
+                .iter()
+                .min_by_key(|(_, task_activity)| task_activity.version);
             if let Some(silent) = silent.map(|(task, _)| *task) {
                 self.tasks.remove(&silent);
             }
         }
         self.clock += 1;
-        let told = self.tasks.entry(task).or_default();
-        told.version = self.clock;
+        let task_activity = self.tasks.entry(task).or_default();
+        task_activity.version = self.clock;
         for event in events {
-            told.push_event(event);
+            task_activity.push_event(event);
         }
     }
 
     /// The latest events, oldest first.
     pub(crate) fn latest(&self, task: TaskId) -> Vec<ProgressEvent> {
-        let told = self.tasks.get(&task);
-        told.map_or_else(Vec::new, |told| told.events.iter().cloned().collect())
+        let task_activity = self.tasks.get(&task);
+        task_activity.map_or_else(Vec::new, |task_activity| {
+            task_activity.events.iter().cloned().collect()
+        })
     }
 
     /// Version of the activity; increases with every event.
     pub(crate) fn version(&self, task: TaskId) -> u64 {
-        self.tasks.get(&task).map_or(0, |told| told.version)
+        self.tasks
+            .get(&task)
+            .map_or(0, |task_activity| task_activity.version)
     }
 
     /// Removes a task that is no longer running.
@@ -88,8 +95,8 @@ impl TaskActivity {
         while self.events.len() > 1
             && (self.events.len() > MAX_EVENTS || self.text > MAX_TEXT_BYTES)
         {
-            let gone = self.events.pop_front();
-            self.text -= gone.as_ref().map_or(0, text_bytes);
+            let oldest = self.events.pop_front();
+            self.text -= oldest.as_ref().map_or(0, text_bytes);
         }
     }
 }
@@ -137,40 +144,40 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_of_a_session_are_kept_and_a_fresh_one_begins_anew() {
-        let mut telling = RecentActivity::default();
-        telling.record(task(1), &[says("First "), says("this.")]);
-        assert_eq!(telling.latest(task(1)), [says("First this.")]);
+    fn recent_activity_keeps_latest_session() {
+        let mut recent_activity = RecentActivity::default();
+        recent_activity.record(task(1), &[says("First "), says("this.")]);
+        assert_eq!(recent_activity.latest(task(1)), [says("First this.")]);
         let again = ProgressEvent::VerificationRetryStart {
             attempt: 2,
             max_retries: 2,
             text: String::new(),
         };
-        telling.record(task(1), &[again.clone(), says("Then that.")]);
-        assert_eq!(telling.latest(task(1)), [again, says("Then that.")]);
-        telling.forget(task(1));
-        assert_eq!(telling.latest(task(1)), []);
+        recent_activity.record(task(1), &[again.clone(), says("Then that.")]);
+        assert_eq!(recent_activity.latest(task(1)), [again, says("Then that.")]);
+        recent_activity.forget(task(1));
+        assert_eq!(recent_activity.latest(task(1)), []);
     }
 
     #[test]
-    fn however_much_is_said_little_is_kept() {
-        let mut telling = RecentActivity::default();
+    fn recent_activity_is_bounded() {
+        let mut recent_activity = RecentActivity::default();
         for number in 0..2 * MAX_TASKS as u128 {
-            telling.record(task(number), &[says("Here I am.")]);
+            recent_activity.record(task(number), &[says("Here I am.")]);
         }
-        assert_eq!(telling.tasks.len(), MAX_TASKS);
-        assert_eq!(telling.latest(task(0)), [], "it was silent longest");
+        assert_eq!(recent_activity.tasks.len(), MAX_TASKS);
+        assert_eq!(recent_activity.latest(task(0)), [], "it was silent longest");
         let last = task(2 * MAX_TASKS as u128 - 1);
         for _ in 0..10 * MAX_EVENTS {
-            telling.record(last, &[uses("Read"), says(&"y".repeat(4096))]);
+            recent_activity.record(last, &[uses("Read"), says(&"y".repeat(4096))]);
         }
-        let kept: usize = telling.latest(last).iter().map(text_bytes).sum();
+        let kept_bytes: usize = recent_activity.latest(last).iter().map(text_bytes).sum();
         assert!(
-            kept <= MAX_TEXT_BYTES && kept > MAX_TEXT_BYTES / 2,
-            "{kept}"
+            kept_bytes <= MAX_TEXT_BYTES && kept_bytes > MAX_TEXT_BYTES / 2,
+            "{kept_bytes}"
         );
         assert_eq!(
-            kept, telling.tasks[&last].text,
+            kept_bytes, recent_activity.tasks[&last].text,
             "what is counted is what is kept"
         );
     }

@@ -14,8 +14,8 @@ pub(crate) async fn load_body(hub: &Hub, view: &TaskView) -> Result<Option<Strin
     if lease.completion.is_none() {
         return Ok(None);
     }
-    let handed_in = hub.store().result(view.row.task_id).await?;
-    Ok(handed_in
+    let stored_result = hub.store().result(view.row.task_id).await?;
+    Ok(stored_result
         .map(|result| apply_later_decisions(result.body, lease, view.row.reason.as_deref())))
 }
 

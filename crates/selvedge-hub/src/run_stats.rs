@@ -17,24 +17,24 @@ const WRITE_BATCH: usize = 64;
 /// The statistics of every run of a tenant.
 pub(crate) async fn load_all(hub: &Hub, tenant: &str) -> Result<Vec<RunStats>, HubStoreError> {
     let lines = hub.store().run_stats(tenant.to_owned()).await?;
-    let mut facts = Vec::with_capacity(lines.len());
+    let mut stats = Vec::with_capacity(lines.len());
     let mut new: Vec<NewRunStats> = Vec::new();
     for line in lines {
         if let Some(kept) = saved_stats(&line) {
-            facts.push(kept);
+            stats.push(kept);
             continue;
         }
-        let Some(made) = compute_stats(hub, line.task_id).await? else {
+        let Some(computed) = compute_stats(hub, line.task_id).await? else {
             continue;
         };
-        new.extend(stats_to_save(&line, &made));
-        facts.push(made);
+        new.extend(stats_to_save(&line, &computed));
+        stats.push(computed);
         if new.len() >= WRITE_BATCH {
             save_stats(hub, std::mem::take(&mut new)).await;
         }
     }
     save_stats(hub, new).await;
-    Ok(facts)
+    Ok(stats)
 }
 
 /// The saved statistics if they include the whole journal. Those of another release may not be readable.
@@ -51,18 +51,18 @@ async fn compute_stats(hub: &Hub, task: TaskId) -> Result<Option<RunStats>, HubS
 }
 
 /// Statistics of an unfinished run are not saved, because they would be stale at once.
-fn stats_to_save(line: &RunStatsRow, facts: &RunStats) -> Option<NewRunStats> {
-    facts.outcome?;
-    let body = serde_json::to_string(facts).ok()?;
+fn stats_to_save(line: &RunStatsRow, stats: &RunStats) -> Option<NewRunStats> {
+    stats.outcome?;
+    let body = serde_json::to_string(stats).ok()?;
     Some((line.task_id, line.event_seq, body))
 }
 
-async fn save_stats(hub: &Hub, facts: Vec<NewRunStats>) {
-    if facts.is_empty() {
+async fn save_stats(hub: &Hub, stats: Vec<NewRunStats>) {
+    if stats.is_empty() {
         return;
     }
     // They can be recomputed.
-    if let Err(error) = hub.store().save_run_stats(facts).await {
+    if let Err(error) = hub.store().save_run_stats(stats).await {
         tracing::warn!(%error, "cannot save run statistics");
     }
 }
@@ -82,8 +82,8 @@ pub(crate) async fn run(hub: Arc<Hub>) {
                 saved: None,
             };
             // After an error, the statistics are computed on demand.
-            if let Ok(Some(facts)) = compute_stats(&hub, task_id).await {
-                new.extend(stats_to_save(&line, &facts));
+            if let Ok(Some(stats)) = compute_stats(&hub, task_id).await {
+                new.extend(stats_to_save(&line, &stats));
             }
         }
         save_stats(&hub, new).await;

@@ -73,9 +73,9 @@ async fn accept(
     tls: Option<TlsAcceptor>,
     stopping: watch::Receiver<bool>,
 ) {
-    let room = Arc::new(Semaphore::new(hub.settings.connections));
+    let connection_limit = Arc::new(Semaphore::new(hub.settings.connections));
     loop {
-        let Ok(permit) = Arc::clone(&room).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&connection_limit).acquire_owned().await else {
             return;
         };
         let (socket, from) = match listener.accept().await {

@@ -21,9 +21,9 @@ pub(crate) fn cost_of(ledger: LedgerTotal) -> Cost {
     } else {
         CostSource::Reported
     };
-    let known = ledger.calls > ledger.unknown || ledger.micro_usd.0 > 0;
+    let has_known_cost = ledger.calls > ledger.unknown || ledger.micro_usd.0 > 0;
     Cost {
-        micro_usd: known.then_some(ledger.micro_usd),
+        micro_usd: has_known_cost.then_some(ledger.micro_usd),
         source,
     }
 }
@@ -72,6 +72,6 @@ pub(crate) fn labels(view: &TaskView, task: Option<&Task>) -> Vec<String> {
     if let Some(task) = task {
         return task.labels.clone();
     }
-    let asked = |label: &&String| !label.starts_with(RESERVED_LABEL_PREFIX);
-    view.labels.iter().filter(asked).cloned().collect()
+    let is_user_label = |label: &&String| !label.starts_with(RESERVED_LABEL_PREFIX);
+    view.labels.iter().filter(is_user_label).cloned().collect()
 }

@@ -27,17 +27,18 @@ pub enum TlsError {
 
 /// Creates a TLS acceptor from this certificate chain and key, both in PEM.
 pub fn acceptor(chain: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
-    let told = |file: &Path, reason: String| TlsError::File {
+    let file_error = |file: &Path, reason: String| TlsError::File {
         file: file.display().to_string(),
         reason,
     };
     let certificates = CertificateDer::pem_file_iter(chain)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| told(chain, error.to_string()))?;
+        .map_err(|error| file_error(chain, error.to_string()))?;
     if certificates.is_empty() {
-        return Err(told(chain, "no PEM certificate found".to_owned()));
+        return Err(file_error(chain, "no PEM certificate found".to_owned()));
     }
-    let key = PrivateKeyDer::from_pem_file(key).map_err(|error| told(key, error.to_string()))?;
+    let key =
+        PrivateKeyDer::from_pem_file(key).map_err(|error| file_error(key, error.to_string()))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()

@@ -74,9 +74,12 @@ pub(crate) fn task(body: &[u8], defaults: &TaskDefaults) -> Result<ValidatedTask
 }
 
 fn cap_retries(field: &str, retries: &mut Value, warnings: &mut Vec<String>) {
-    if let Some(asked) = retries.as_u64().filter(|asked| *asked > MAX_RETRIES) {
+    if let Some(requested_retries) = retries
+        .as_u64()
+        .filter(|requested_retries| *requested_retries > MAX_RETRIES)
+    {
         warnings.push(format!(
-            "{field}: {asked} exceeds the maximum; {MAX_RETRIES} is used"
+            "{field}: {requested_retries} exceeds the maximum; {MAX_RETRIES} is used"
         ));
         *retries = Value::from(MAX_RETRIES);
     }
@@ -105,7 +108,7 @@ fn unknown_fields(paths: &[String]) -> Vec<String> {
 }
 
 fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
-    let mut wrong = |field: &str, detail: String| {
+    let mut report_error = |field: &str, detail: String| {
         errors.push(FieldError {
             field: field.to_owned(),
             detail,
@@ -116,27 +119,29 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
         .as_deref()
         .is_some_and(|command| !command.trim().is_empty());
     if task.description.trim().is_empty() && !shell && task.subtasks.is_empty() {
-        wrong("description", "must not be empty".to_owned());
+        report_error("description", "must not be empty".to_owned());
     }
     let requested = requested_agent(task);
     if task.complexity_tier == Some(ComplexityTier::Trivial) && !shell && requested.is_none() {
         // As in the older design, the description of a trivial task is not a command.
-        wrong(
+        report_error(
             "command",
             "required for a trivial task, which is run by the shell".to_owned(),
         );
     }
     if requested == Some(SHELL_AGENT) && !shell && task.subtasks.is_empty() {
-        wrong(
+        report_error(
             "command",
             format!("required for the agent `{SHELL_AGENT}`, which runs it"),
         );
     }
     if task.part_of.is_some() {
-        wrong("part_of", "is set by the hub only".to_owned());
+        report_error("part_of", "is set by the hub only".to_owned());
     }
     if !task.subtasks.is_empty() {
-        subtasks::check(task, defaults, &mut |field, detail| wrong(field, detail));
+        subtasks::check(task, defaults, &mut |field, detail| {
+            report_error(field, detail);
+        });
     }
     let is_allowed = |name: &str| defaults.agents.iter().any(|known| known == name);
     for (field, name) in named_agents(task) {
@@ -144,7 +149,7 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
             let known = defaults.agents.iter().map(String::as_str);
             let meant = nearest(name, known).map(|meant| format!(" (did you mean `{meant}`?)"));
             let all = defaults.agents.join(", ");
-            wrong(
+            report_error(
                 field,
                 format!(
                     "unknown agent `{name}`{}; allowed: {all}",
@@ -156,7 +161,7 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
     let is_named = named_agents(task).next().is_some();
     if requested == Some(SHELL_AGENT) && !is_named && !is_allowed(SHELL_AGENT) {
         let all = defaults.agents.join(", ");
-        wrong(
+        report_error(
             "command",
             format!("needs the agent `{SHELL_AGENT}`, which is not allowed; allowed: {all}"),
         );
@@ -165,20 +170,20 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
         .verification_tier
         .is_some_and(|tier| !(1..=3).contains(&tier))
     {
-        wrong("verification_tier", "must be 1, 2 or 3".to_owned());
+        report_error("verification_tier", "must be 1, 2 or 3".to_owned());
     }
     if task.priority.is_some_and(|priority| priority > 9) {
-        wrong("priority", "must be 0 to 9 (9 is the highest)".to_owned());
+        report_error("priority", "must be 0 to 9 (9 is the highest)".to_owned());
     }
     if task.verification_timeout_ms == Some(0) {
-        wrong(
+        report_error(
             "verification_timeout_ms",
             "must be greater than 0".to_owned(),
         );
     }
     for (index, step) in task.verification_steps.iter().flatten().enumerate() {
         if !defaults.checks.contains(&step.kind) {
-            wrong(
+            report_error(
                 &format!("verification_steps.{index}.type"),
                 format!(
                     "checks of type `{}` are not allowed on this hub",
@@ -187,7 +192,7 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
             );
         }
         if step.kind.executes() && step.target.trim().is_empty() {
-            wrong(
+            report_error(
                 &format!("verification_steps.{index}.target"),
                 "must not be empty: the command to run".to_owned(),
             );
@@ -203,17 +208,17 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
         ("expect_test_changes", task.expect_test_changes.len()),
     ] {
         if count > MAX_ITEMS {
-            wrong(
+            report_error(
                 field,
                 format!("too many entries: {count}; the maximum is {MAX_ITEMS}"),
             );
         }
     }
     if let Err(bad) = ExpectedChanges::check(&task.expect_test_changes) {
-        wrong("expect_test_changes", bad.to_string());
+        report_error("expect_test_changes", bad.to_string());
     }
     if task.description.len() > MAX_TEXT_BYTES {
-        wrong(
+        report_error(
             "description",
             format!(
                 "too long: {} bytes; the maximum is {MAX_TEXT_BYTES}",
@@ -224,7 +229,7 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
     let odd =
         |label: &&String| label.is_empty() || label.len() > 100 || label.contains(char::is_control);
     if let Some(label) = task.labels.iter().find(odd) {
-        wrong(
+        report_error(
             "labels",
             format!(
                 "invalid label {label:?}: must be 1 to 100 characters without control characters"
@@ -236,7 +241,7 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
         .iter()
         .find(|it| it.starts_with(RESERVED_LABEL_PREFIX))
     {
-        wrong(
+        report_error(
             "labels",
             format!("invalid label {label:?}: the prefix `{RESERVED_LABEL_PREFIX}` is reserved"),
         );

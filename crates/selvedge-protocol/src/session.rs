@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_survive_the_way_there_and_back_and_stand_flat() {
+    fn worker_entries_round_trip_as_flat_objects() {
         let result = TaskResult::without_run(Outcome::InfraFailed, "no such repository");
         for message in [
             WorkerMessage::TaskProgress(entry()),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_report_and_an_unknown_message_are_read() {
+    fn worker_message_reads_report_and_unknown_type() {
         let text = r#"{"type":"task_complete","task_id":"0190163d-8694-739b-aea5-966c26f8ad91","lease_epoch":1,
             "lease_token":"t","seq":1,"completion_id":"c","status":"completed","outcome":"verified",
             "verification_report":{"status":"pass"},"from_the_future":true}"#;
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_for_a_lease_is_one_flat_object() {
+    fn lease_renewal_is_a_flat_object() {
         let message = HubMessage::Renewed {
             id: 4,
             answers: vec![LeaseRenewal {

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_ends_its_work_before_the_hub_gives_it_away() {
+    fn lease_timing_worker_stops_before_reassignment() {
         let timing = LeaseTiming::default();
         assert_eq!(timing.renew_interval(), Duration::from_secs(10));
         assert_eq!(timing.worker_deadline(), Duration::from_secs(25));

@@ -3,8 +3,6 @@
 //! for a journal. Nothing here may interpret a run's events beyond the few facts that a list of runs shows
 //! ([`RunSummary`]).
 
-#[cfg(feature = "contract")]
-pub mod contract;
 mod error;
 pub mod fault;
 #[cfg(feature = "hub")]

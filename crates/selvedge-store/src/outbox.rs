@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_goes_only_when_it_is_acknowledged() {
+    fn outbox_entry_is_kept_until_acknowledged() {
         let directory = tempfile::tempdir().unwrap();
         let outbox = Outbox::open(directory.path()).unwrap();
         outbox.add_task(key(1), "{}").unwrap();
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_follow_or_is_of_an_older_grant_is_not_written() {
+    fn outbox_rejects_gaps_and_older_leases() {
         let directory = tempfile::tempdir().unwrap();
         let outbox = Outbox::open(directory.path()).unwrap();
         outbox.add_task(key(1), "{}").unwrap();

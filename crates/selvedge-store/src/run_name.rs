@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hyphens_and_case_do_not_matter_but_digits_do() {
+    fn run_name_ignores_hyphens_and_case() {
         let fragment = |start: &str, end: &str| {
             Some(RunName::Fragment {
                 start: start.to_owned(),

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn acknowledged_means_synced() {
+    fn append_is_synced_before_acknowledgement() {
         let directory = tempfile::tempdir().unwrap();
         // The second opening finds the database that the first one created.
         for _ in 0..2 {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_said_and_loses_nothing_that_was_there() {
+    fn append_full_disk_loses_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let journal = SqliteJournal::open(directory.path()).unwrap();
         let small = batch(1, 1, "small");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_log_is_kept_for_the_next_program_but_does_not_grow_from_one_to_the_next() {
+    fn log_file_is_kept_without_growing() {
         let directory = tempfile::tempdir().unwrap();
         let log = || {
             fs::metadata(directory.path().join("journal.db-wal"))

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_are_taken_where_their_readers_take_them() {
+    fn json_comments_are_accepted_by_file_name() {
         let commented = "{\n  // why\n  \"a\": [1, 2,],\n}";
         assert_eq!(
             parse("tsconfig.base.json", commented),
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_certain_is_not_said() {
+    fn json_uncertain_errors_are_unsure() {
         let unsure = |text: &str| matches!(parse("data.json", text), SyntaxVerdict::Unsure(..));
         assert!(unsure("{\"a\": NaN}"));
         assert!(unsure("{}\n{}\n"));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_told_apart() {
+    fn json_lines_are_parsed_separately() {
         assert_eq!(parse_lines("", "{}\n\n[1]\n"), SyntaxVerdict::Parses);
         assert_eq!(line(parse_lines("", "{}\n[1,\n{}\n")), Some(2));
         assert!(matches!(

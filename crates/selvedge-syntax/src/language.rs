@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_first_lines_tell_the_language() {
+    fn language_from_name_or_first_line() {
         let of = |path: &str, head: &str| language_of(Path::new(path), head.as_bytes());
         assert_eq!(of("a/tsconfig.json", ""), Some(FileLanguage::Json));
         assert_eq!(of("a/B.YML", ""), Some(FileLanguage::Yaml));

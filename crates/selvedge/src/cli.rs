@@ -5,16 +5,18 @@ mod attest;
 mod checks;
 mod dashboard;
 mod fleet;
+mod help;
 mod hub;
 mod known_failures;
 mod review;
 mod run;
 mod tokens;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use checks::CheckArgs;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use selvedge_core::model::TreeId;
 
 use crate::hub_client::HubArgs;
@@ -31,6 +33,12 @@ pub(crate) use known_failures::{KnownArgs, KnownFailuresArgs};
 pub(crate) use review::ReviewArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use tokens::{ScopeArg, TokensArgs, TokensCommand};
+
+/// Parses the command line.
+pub(crate) fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    let matches = help::group_commands(Cli::command()).try_get_matches_from(args)?;
+    Cli::from_arg_matches(&matches)
+}
 
 /// Runs a coding agent, verifies its work with independent checks, and retries with a short digest of
 /// the failures.
@@ -65,27 +73,37 @@ pub(crate) enum CliCommand {
     Run(Box<RunArgs>),
     /// Show a complete run in a small sample repository.
     Demo(DemoArgs),
-    /// Detect this repository's checks, run each once, and write `selvedge.toml`.
+    /// Detect this repository's checks and write `selvedge.toml`.
+    ///
+    /// Each check runs once.
     Init(InitArgs),
-    /// Report what is installed, what works, and which restrictions are enforced.
+    /// Report what is installed, what works, and what is enforced.
     Doctor(DoctorArgs),
-    /// Run the checks once on existing changes, without an agent or retries.
+    /// Run the checks once on existing changes, without an agent.
     Verify(VerifyArgs),
-    /// List the tests that currently fail, as known failures for `selvedge.toml` or a file.
+    /// List the tests that fail now, as known failures.
+    ///
+    /// The list is for `selvedge.toml`, or for a file that it names.
     KnownFailures(KnownFailuresArgs),
-    /// Condense a tool's output from standard input: `cargo test 2>&1 | selvedge digest`.
+    /// Condense a tool's output from standard input to its failures.
+    ///
+    /// For example: `cargo test 2>&1 | selvedge digest`.
     Digest(DigestArgs),
     /// List runs, newest first.
     List(ListArgs),
     /// Show the details of a run.
     Show(ShowArgs),
-    /// Show retry statistics: runs verified at the first attempt, recovered by a retry, or not verified, with costs.
+    /// Show retry statistics and costs.
+    ///
+    /// Counts runs verified at the first attempt, recovered by a retry, or not verified.
     Stats(StatsArgs),
-    /// Serve a dashboard of the runs on this machine, accessible with the printed link.
+    /// Serve a dashboard of the runs on this machine.
+    ///
+    /// It is accessible with the printed link.
     Ui(UiArgs),
     /// Resume an interrupted run.
     Resume(ResumeArgs),
-    /// Restore the workspace to the files after an attempt, or before the run.
+    /// Restore the files after an attempt, or before the run.
     Restore(RestoreArgs),
     /// Accept or reject work that is awaiting review.
     Review(ReviewArgs),
@@ -106,14 +124,20 @@ pub(crate) enum CliCommand {
     /// Generate keys for attestations, and verify attestations.
     #[command(subcommand, after_help = attest::ABOUT)]
     Attest(AttestCommand),
-    /// Run as an agent's stop hook: block the agent from finishing until the checks pass.
+    /// Run as an agent's stop hook.
+    ///
+    /// The hook blocks the agent from finishing until the checks pass.
     #[command(subcommand, after_help = agents::CLAUDE_STOP)]
     Hook(HookCommand),
-    /// Run a tool server for agents (Model Context Protocol over standard input and output).
+    /// Run a tool server for agents (Model Context Protocol).
+    ///
+    /// It uses standard input and output.
     Mcp(McpArgs),
-    /// Remove unused data, such as clones, copies and snapshots, from the state directory.
+    /// Remove unused clones, copies, snapshots and caches.
     Gc(GcArgs),
-    /// Run a hub: a server that queues the tasks of a team for workers and keeps their history.
+    /// Run a hub, which queues the tasks of a team for workers.
+    ///
+    /// It is a server, and keeps the history of the tasks.
     Hub(Box<ServeArgs>),
     /// Show the settings.
     #[command(subcommand)]
@@ -123,8 +147,23 @@ pub(crate) enum CliCommand {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Print the manual page.
-    Man,
+    /// Print a manual page, or write those of all commands.
+    Man(ManArgs),
+}
+
+/// `selvedge man`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  selvedge man run | man -l -                          the page of one command
+  selvedge man --dir ~/.local/share/man/man1           selvedge.1, selvedge-run.1, ...")]
+pub(crate) struct ManArgs {
+    /// Command whose page is printed [default: the page of selvedge].
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+    /// Write the pages of all commands to this directory; it is created if it is missing.
+    #[arg(long, value_name = "PATH", conflicts_with = "command", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
 }
 
 /// `selvedge demo`
@@ -167,9 +206,9 @@ pub(crate) struct DoctorArgs {
     /// Directory whose settings apply [default: current directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-    /// Print a JSON object.
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// Output format; `jsonl` prints one finding per line.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: OutputFormat,
 }
 
 /// `selvedge verify`
@@ -238,9 +277,9 @@ pub(crate) struct DigestArgs {
     /// Maximum length of the digest, in tokens (o200k).
     #[arg(long, value_name = "N", default_value_t = selvedge_digest::DEFAULT_BUDGET_TOKENS)]
     pub(crate) tokens: usize,
-    /// Print the findings as JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// Output format; `json` and `jsonl` print the findings as one object.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: OutputFormat,
 }
 
 /// `selvedge gc`
@@ -258,9 +297,9 @@ pub(crate) struct GcArgs {
     /// Show what would be removed, without removing it.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Print a JSON object.
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// Output format; `json` and `jsonl` print one object.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: OutputFormat,
 }
 
 /// `selvedge list`
@@ -305,16 +344,11 @@ pub(crate) struct ShowArgs {
     /// Print the complete prompt of each attempt.
     #[arg(long)]
     pub(crate) prompt: bool,
-    /// Print the complete output of this check of an attempt; checks are numbered from 1.
-    #[arg(
-        long,
-        value_name = "K",
-        requires = "attempt",
-        conflicts_with = "transcript"
-    )]
+    /// Print the complete output of this check, numbered from 1. Needs --attempt if the run has several.
+    #[arg(long, value_name = "K", conflicts_with = "transcript")]
     pub(crate) check: Option<usize>,
-    /// Print the complete output of the agent in an attempt.
-    #[arg(long, requires = "attempt")]
+    /// Print the complete output of the agent. Needs --attempt if the run has several.
+    #[arg(long)]
     pub(crate) transcript: bool,
     /// Output format; `jsonl` prints the events.
     #[arg(long, value_enum, default_value_t)]
@@ -371,9 +405,9 @@ pub(crate) enum ConfigCommand {
         /// Directory whose settings are shown [default: current directory].
         #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
         dir: Option<PathBuf>,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
+        /// Output format; `json` and `jsonl` print one object.
+        #[arg(long, value_enum, default_value_t)]
+        format: OutputFormat,
     },
     /// Print the default settings, with a description of every key.
     Default,

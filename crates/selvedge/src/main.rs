@@ -32,7 +32,6 @@ mod worker;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
 use selvedge_core::model::exit_code;
 
 use self::streams::final_exit_code;
@@ -53,7 +52,7 @@ fn main() -> ExitCode {
         }
         _ => {}
     }
-    let cli = match cli::Cli::try_parse_from(&args) {
+    let cli = match cli::parse(&args) {
         Ok(cli) => cli,
         Err(error) => {
             let text = error.render();

@@ -17,6 +17,7 @@ use selvedge_engine::environment::EnvironmentMap;
 use selvedge_engine::process::Supervisor;
 
 use crate::error::CliError;
+use crate::local::check_slots;
 use crate::output::print_notice;
 
 /// A git configuration larger than this is not searched for remotes, in bytes.
@@ -53,6 +54,7 @@ pub(crate) fn checks_supervisor(environment: &EnvironmentSpec, dir: &Path) -> Su
     Supervisor::this_program()
         .with_redactor(checks_redactor(environment, dir))
         .with_env_allowlist(&environment.checks)
+        .with_check_slots(check_slots(environment))
 }
 
 /// Rejects a run whose commands contain a secret: commands are executed verbatim, and the journal would record it.

@@ -61,8 +61,12 @@ fn ensure_attempts_made(mut run: Command) -> XtaskResult {
     if result.verification_attempts == RETRIES + 1 {
         Ok(())
     } else {
-        let made = result.verification_attempts;
-        Err(format!("{run:?}: {made} attempts instead of {}", RETRIES + 1).into())
+        let attempts_made = result.verification_attempts;
+        Err(format!(
+            "{run:?}: {attempts_made} attempts instead of {}",
+            RETRIES + 1
+        )
+        .into())
     }
 }
 

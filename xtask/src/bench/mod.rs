@@ -80,24 +80,24 @@ const PARTS: [(&str, BenchPart); 8] = [
 
 impl<'a> BenchOptions<'a> {
     fn parse(mut args: &[&'a str]) -> XtaskResult<Self> {
-        let mut wish = Self {
+        let mut options = Self {
             size: BenchSize::Usual,
             program: None,
             part: None,
         };
         loop {
             args = match args {
-                [] => return Ok(wish),
+                [] => return Ok(options),
                 ["--long", rest @ ..] => {
-                    wish.size = BenchSize::Long;
+                    options.size = BenchSize::Long;
                     rest
                 }
                 ["--program", path, rest @ ..] => {
-                    wish.program = Some(path);
+                    options.program = Some(path);
                     rest
                 }
                 [part, rest @ ..] if PARTS.iter().any(|(name, _)| name == part) => {
-                    wish.part = Some(part);
+                    options.part = Some(part);
                     rest
                 }
                 _ => {
@@ -114,7 +114,7 @@ impl<'a> BenchOptions<'a> {
 
 /// Measures and prints the table.
 pub(crate) fn run(args: &[&str]) -> XtaskResult {
-    let wish = BenchOptions::parse(args)?;
+    let options = BenchOptions::parse(args)?;
     let folder = CargoMetadata::workspace_only()?
         .target_directory
         .join("bench");
@@ -122,15 +122,15 @@ pub(crate) fn run(args: &[&str]) -> XtaskResult {
     // On the disk of the target directory: a temporary directory may be in memory, where syncs are
     // free.
     let scratch = tempfile::tempdir_in(folder)?;
-    let selvedge = match wish.program {
+    let selvedge = match options.program {
         Some(program) => BenchProgram::with_program(program.as_ref(), scratch.path())?,
         None => BenchProgram::build(scratch.path())?,
     };
     println!("{}", table::describe_machine());
     let mut table = BenchTable::default();
     for (name, part) in PARTS {
-        if wish.part.is_none_or(|wanted| wanted == name) {
-            part(&selvedge, wish.size, &mut table)?;
+        if options.part.is_none_or(|wanted| wanted == name) {
+            part(&selvedge, options.size, &mut table)?;
         }
     }
     println!("\n{table}");

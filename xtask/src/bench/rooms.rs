@@ -111,9 +111,9 @@ fn add_ignored_data(repository: &Path) -> XtaskResult {
     let folder = repository.join("data");
     fs::create_dir(&folder)?;
     for number in 0..16 {
-        let mut zeros = std::io::Read::take(File::open("/dev/urandom")?, 64 << 20);
+        let mut random_bytes = std::io::Read::take(File::open("/dev/urandom")?, 64 << 20);
         let mut file = File::create(folder.join(format!("part{number}.bin")))?;
-        std::io::copy(&mut zeros, &mut file)?;
+        std::io::copy(&mut random_bytes, &mut file)?;
     }
     Ok(())
 }

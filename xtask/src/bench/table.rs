@@ -117,7 +117,7 @@ impl fmt::Display for BenchTable {
         writeln!(f, "| what | measured | against | bar | held |")?;
         writeln!(f, "|---|---|---|---|---|")?;
         for row in &self.0 {
-            let held = if row.is_met { "yes" } else { "**no**" };
+            let is_met_label = if row.is_met { "yes" } else { "**no**" };
             let BenchRow {
                 what,
                 measured,
@@ -125,7 +125,10 @@ impl fmt::Display for BenchTable {
                 bar,
                 ..
             } = row;
-            writeln!(f, "| {what} | {measured} | {against} | {bar} | {held} |")?;
+            writeln!(
+                f,
+                "| {what} | {measured} | {against} | {bar} | {is_met_label} |"
+            )?;
         }
         Ok(())
     }

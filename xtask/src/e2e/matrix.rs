@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_names_of_tests_become_a_table() {
+    fn matrix_is_built_from_test_names() {
         let mut matrix = AgentMatrix::default();
         for line in [
             "running 9 tests",

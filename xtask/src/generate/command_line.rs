@@ -80,12 +80,12 @@ fn reference(selvedge: &SelvedgeBinary) -> XtaskResult<String> {
     Ok(page)
 }
 
-/// Returns the commands that a help text lists.
+/// Returns the commands that a help text lists, below `Commands:` or headings such as `Hub commands:`.
 fn listed_commands(help: &str) -> Vec<&str> {
-    help.lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
+    help.split("\n\n")
+        .filter_map(|paragraph| paragraph.split_once('\n'))
+        .filter(|(heading, _)| heading.ends_with("ommands:"))
+        .flat_map(|(_, lines)| lines.lines())
         .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .filter(|word| *word != "help")
@@ -97,10 +97,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_help_lists_its_commands() {
+    fn listed_commands_are_read_from_help() {
         let help = "Does it.\n\nCommands:\n  run   Runs,\n        on two lines\n  show  Shows\n  \
                     help  Prints this\n\nOptions:\n  -h, --help  Print help\n";
         assert_eq!(listed_commands(help), ["run", "show"]);
+        let groups = "Does it.\n\nRun commands:\n  run   Runs\n\nOther commands:\n  man   Prints\n\n\
+                      Options:\n  -h, --help  Print help\n";
+        assert_eq!(listed_commands(groups), ["run", "man"]);
         assert!(listed_commands("Usage: x\n").is_empty());
     }
 }

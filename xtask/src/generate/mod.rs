@@ -42,14 +42,14 @@ pub(crate) fn write() -> XtaskResult {
 
 /// Fails unless the committed files equal the generated ones.
 pub(crate) fn check() -> XtaskResult {
-    let (made, committed) = (generate_files()?, read_committed()?);
-    let stale = stale_files(&made, &committed);
-    if stale.is_empty() {
+    let (generated, committed) = (generate_files()?, read_committed()?);
+    let outdated = stale_files(&generated, &committed);
+    if outdated.is_empty() {
         Ok(())
     } else {
         Err(format!(
             "stale files; run `cargo xtask generate`: {}",
-            stale.join(", ")
+            outdated.join(", ")
         )
         .into())
     }
@@ -87,13 +87,13 @@ fn file_name(path: &Path) -> String {
 }
 
 /// Returns the files that differ, are missing, or are not generated.
-fn stale_files<'a>(made: &'a GeneratedFiles, committed: &'a GeneratedFiles) -> Vec<&'a str> {
-    let differ = made
+fn stale_files<'a>(generated: &'a GeneratedFiles, committed: &'a GeneratedFiles) -> Vec<&'a str> {
+    let differ = generated
         .iter()
         .filter(|(path, text)| committed.get(*path) != Some(*text));
     let extra = committed
         .iter()
-        .filter(|(path, _)| !made.contains_key(*path));
+        .filter(|(path, _)| !generated.contains_key(*path));
     differ.chain(extra).map(|(path, _)| path.as_str()).collect()
 }
 
@@ -109,19 +109,23 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_is_missing_or_left_over_is_stale() {
-        let made = files(&[("a", "1"), ("b", "2"), ("c", "3")]);
+    fn stale_files_are_different_missing_or_extra() {
+        let generated = files(&[("a", "1"), ("b", "2"), ("c", "3")]);
         let committed = files(&[("a", "1"), ("b", "old"), ("d", "4")]);
-        assert_eq!(stale_files(&made, &committed), ["b", "c", "d"]);
-        assert!(stale_files(&made, &made).is_empty());
+        assert_eq!(stale_files(&generated, &committed), ["b", "c", "d"]);
+        assert!(stale_files(&generated, &generated).is_empty());
     }
 
     #[test]
-    fn the_committed_schemas_are_those_of_the_types() {
+    fn schemas_are_up_to_date() {
         let committed = read_committed().unwrap();
         for (path, text) in schemas::generate_schemas().unwrap() {
-            let said = "run `cargo xtask generate`";
-            assert_eq!(committed.get(&path), Some(&text), "{path} is stale: {said}");
+            let advice = "run `cargo xtask generate`";
+            assert_eq!(
+                committed.get(&path),
+                Some(&text),
+                "{path} is stale: {advice}"
+            );
         }
     }
 }

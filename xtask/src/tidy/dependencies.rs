@@ -83,9 +83,9 @@ pub(super) fn check(metadata: &CargoMetadata) -> Vec<String> {
     let mut offences = Vec::new();
     for package in &metadata.packages {
         let name = package.name.as_str();
-        let Some((_, known)) = ALLOWED_DEPENDENCIES
+        let Some((_, allowed)) = ALLOWED_DEPENDENCIES
             .iter()
-            .find(|(known, _)| *known == name)
+            .find(|(crate_name, _)| *crate_name == name)
         else {
             offences.push(format!(
                 "{name}: list its allowed dependencies in {}",
@@ -96,7 +96,8 @@ pub(super) fn check(metadata: &CargoMetadata) -> Vec<String> {
         for dependency in package.dependencies.iter().filter(|it| is_ours(&it.name)) {
             let other = dependency.name.as_str();
             let tests = dependency.kind.as_deref() == Some("dev");
-            if !(known.contains(&other) || tests && (other == TEST_SUPPORT_CRATE || other == name))
+            if !(allowed.contains(&other)
+                || tests && (other == TEST_SUPPORT_CRATE || other == name))
             {
                 offences.push(format!("{name}: must not depend on {other}"));
             }
@@ -107,13 +108,13 @@ pub(super) fn check(metadata: &CargoMetadata) -> Vec<String> {
 
 /// Checks the transitive dependencies of the pure crates.
 pub(super) fn check_purity(metadata: &CargoMetadata) -> Vec<String> {
-    let brought = |pure: &'static str| {
+    let impure_dependencies = |pure: &'static str| {
         let needed = metadata.runtime_dependencies(pure).into_iter();
         needed
             .filter(|package| IMPURE.contains(&package.name.as_str()))
             .map(move |package| format!("{pure}: is pure and must not depend on {}", package.name))
     };
-    PURE.into_iter().flat_map(brought).collect()
+    PURE.into_iter().flat_map(impure_dependencies).collect()
 }
 
 #[cfg(test)]
@@ -121,10 +122,10 @@ mod tests {
     use super::*;
 
     fn metadata(packages: &serde_json::Value, nodes: &serde_json::Value) -> CargoMetadata {
-        let whole = serde_json::json!({
+        let metadata_json = serde_json::json!({
             "packages": packages, "resolve": {"nodes": nodes}, "target_directory": "target",
         });
-        serde_json::from_value(whole).unwrap()
+        serde_json::from_value(metadata_json).unwrap()
     }
 
     fn package(name: &str, dependencies: &[(&str, Option<&str>)]) -> serde_json::Value {
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dependency_upwards_is_refused() {
+    fn dependencies_upward_are_rejected() {
         let packages = serde_json::json!([
             package(
                 "selvedge-core",
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pure_crates_bring_nothing_impure_however_indirectly() {
+    fn dependencies_of_pure_crates_are_pure() {
         let packages = serde_json::json!([
             package("selvedge-core", &[]),
             package("serde", &[]),

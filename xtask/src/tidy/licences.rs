@@ -13,8 +13,8 @@ pub(crate) fn run() -> XtaskResult {
         .iter()
         .filter_map(|package| {
             let licence = package.license.as_deref().unwrap_or("none");
-            let said = format!("{} {}: licence {licence}", package.name, package.version);
-            (!is_allowed(licence)).then_some(said)
+            let violation = format!("{} {}: licence {licence}", package.name, package.version);
+            (!is_allowed(licence)).then_some(violation)
         })
         .collect();
     or_error(&offences)
@@ -37,46 +37,46 @@ fn is_listed(licence: &str) -> bool {
 fn is_allowed(expression: &str) -> bool {
     let expression = expression.replace('/', " OR ");
     let spaced = expression.replace('(', " ( ").replace(')', " ) ");
-    let words: Vec<&str> = spaced.split_whitespace().collect();
-    let mut rest = words.as_slice();
+    let tokens: Vec<&str> = spaced.split_whitespace().collect();
+    let mut rest = tokens.as_slice();
     parse_or(&mut rest) && rest.is_empty()
 }
 
-fn parse_or(words: &mut &[&str]) -> bool {
-    let mut allowed = parse_and(words);
-    while let ["OR", rest @ ..] = *words {
-        *words = rest;
-        allowed |= parse_and(words);
+fn parse_or(tokens: &mut &[&str]) -> bool {
+    let mut allowed = parse_and(tokens);
+    while let ["OR", rest @ ..] = *tokens {
+        *tokens = rest;
+        allowed |= parse_and(tokens);
     }
     allowed
 }
 
-fn parse_and(words: &mut &[&str]) -> bool {
-    let mut allowed = parse_term(words);
-    while let ["AND", rest @ ..] = *words {
-        *words = rest;
-        allowed &= parse_term(words);
+fn parse_and(tokens: &mut &[&str]) -> bool {
+    let mut allowed = parse_term(tokens);
+    while let ["AND", rest @ ..] = *tokens {
+        *tokens = rest;
+        allowed &= parse_term(tokens);
     }
     allowed
 }
 
-fn parse_term(words: &mut &[&str]) -> bool {
-    match *words {
+fn parse_term(tokens: &mut &[&str]) -> bool {
+    match *tokens {
         ["(", rest @ ..] => {
-            *words = rest;
-            let allowed = parse_or(words);
-            if let [")", rest @ ..] = *words {
-                *words = rest;
+            *tokens = rest;
+            let allowed = parse_or(tokens);
+            if let [")", rest @ ..] = *tokens {
+                *tokens = rest;
                 return allowed;
             }
             false
         }
         [licence, "WITH", exception, rest @ ..] => {
-            *words = rest;
+            *tokens = rest;
             is_listed(&format!("{licence} WITH {exception}"))
         }
         [licence, rest @ ..] => {
-            *words = rest;
+            *tokens = rest;
             is_listed(licence)
         }
         [] => false,
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_way_through_an_expression_is_enough() {
+    fn licence_expression_needs_one_allowed_alternative() {
         for allowed in [
             "MIT",
             "MIT/Apache-2.0",
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn every_dependency_is_ours_to_use() {
+    fn licences_of_all_dependencies_are_allowed() {
         if let Err(offences) = run() {
             panic!("{offences}");
         }

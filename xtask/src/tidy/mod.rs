@@ -37,7 +37,7 @@ fn or_error(offences: &[String]) -> XtaskResult {
 
 #[cfg(test)]
 #[test]
-fn the_tree_is_tidy() {
+fn tidy_accepts_the_repository() {
     if let Err(offences) = run() {
         panic!("{offences}");
     }

@@ -20,15 +20,15 @@ static RENAMED: LazyLock<Regex> = LazyLock::new(|| regex(r"\b([A-Z]\w*) as ([A-Z
 
 pub(super) fn check(sources: &[RepositoryFile]) -> Vec<String> {
     let code = || sources.iter().filter(|source| is_code(source));
-    let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut locations: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for source in code() {
         for found in PUBLIC_TYPE.captures_iter(&source.text) {
             let name = found.get(1).map_or("", |name| name.as_str());
-            places.entry(name).or_default().push(&source.path);
+            locations.entry(name).or_default().push(&source.path);
         }
     }
-    places.retain(|_, paths| paths.len() > 1);
-    let shared = places
+    locations.retain(|_, paths| paths.len() > 1);
+    let shared = locations
         .into_iter()
         .map(|(name, paths)| format!("types share the name `{name}`: {}", paths.join(", ")));
     let aliases = code().flat_map(|source| {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn public_types_have_names_of_their_own() {
+    fn names_of_public_types_are_unique() {
         let shared = check(&[
             ("a.rs", "pub struct Run;\n"),
             ("b.rs", "pub(crate) enum Run {}\n"),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_keep_names() {
+    fn names_of_imports_are_kept() {
         let renamed = check(&[("a.rs", "use crate::model::{Step, Task as Asked};\n")]);
         assert_eq!(
             renamed,

@@ -19,13 +19,13 @@ const FORBIDDEN_TEXT: [(&[&str], &str); 9] = [
 pub(super) fn check(source: &RepositoryFile) -> Vec<String> {
     let lines = source.text.lines().zip(1..);
     let found = lines.flat_map(|(line, number)| {
-        let offends = |(pieces, what): &(&[&str], &str)| {
+        let violation_of = |(pieces, what): &(&[&str], &str)| {
             starts_within(line, &pieces.concat())
                 .then(|| format!("{}:{number}: {what}: `{}`", source.path, pieces.concat()))
         };
         FORBIDDEN_TEXT
             .iter()
-            .filter_map(offends)
+            .filter_map(violation_of)
             .collect::<Vec<_>>()
     });
     found.collect()
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn no_machine_and_no_registry_is_named() {
+    fn text_rejects_machine_and_registry_names() {
         let home = ["/ro", "ot/.cache"].concat();
         assert!(
             check("a.md", &format!("one\nsee {home}")).contains("a.md:2: a machine-specific path")

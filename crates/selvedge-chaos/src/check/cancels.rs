@@ -8,14 +8,14 @@ use crate::history::{History, TraceEvent};
 const PRIORITY_STEP_MS: i64 = 600_000;
 
 pub(super) fn check(history: &History) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for (id, task) in &history.tasks {
         let mut cancelled = false;
         for (seq, event) in &task.log {
             match event {
                 LeaseEvent::CancelRequested { .. } => cancelled = true,
                 LeaseEvent::RunBegun { attempt_number } if cancelled => {
-                    found.push(format!(
+                    violations.push(format!(
                         "{id}: line {seq} starts attempt {attempt_number} after a cancel"
                     ));
                 }
@@ -27,17 +27,17 @@ pub(super) fn check(history: &History) -> Vec<String> {
             .iter()
             .any(|cancel| &cancel.task == id);
         if acknowledged && !cancelled {
-            found.push(format!("{id}: an acknowledged cancel is missing"));
+            violations.push(format!("{id}: an acknowledged cancel is missing"));
         }
         if task.rank != task.created_at - i64::from(task.priority) * PRIORITY_STEP_MS {
-            found.push(format!(
+            violations.push(format!(
                 "{id}: its place in the queue does not match priority {}",
                 task.priority
             ));
         }
         let submitted = history.submission_of(task);
         if let Some(submit) = submitted.filter(|submit| submit.priority != task.priority) {
-            found.push(format!(
+            violations.push(format!(
                 "{id}: priority {}, expected {}",
                 task.priority, submit.priority
             ));
@@ -45,31 +45,34 @@ pub(super) fn check(history: &History) -> Vec<String> {
     }
     for (worker, tasks) in &history.final_holdings {
         if !tasks.is_empty() {
-            found.push(format!("{worker}: slots still used by {tasks:?}"));
+            violations.push(format!("{worker}: slots still used by {tasks:?}"));
         }
     }
-    found.extend(overcommitted_workers(history));
-    found
+    violations.extend(overcommitted_workers(history));
+    violations
 }
 
 /// Finds workers that carried out more tasks at a time than they have slots.
 fn overcommitted_workers(history: &History) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut at_work: Vec<(i32, &str, u64)> = Vec::new();
+    let mut violations = Vec::new();
+    let mut active_sessions: Vec<(i32, &str, u64)> = Vec::new();
     for trace in &history.traces {
         let key = (trace.pid, trace.task.as_str(), trace.epoch);
         match trace.event {
-            TraceEvent::DriveBegan => at_work.push(key),
-            TraceEvent::DriveEnded => at_work.retain(|it| *it != key),
+            TraceEvent::DriveBegan => active_sessions.push(key),
+            TraceEvent::DriveEnded => active_sessions.retain(|it| *it != key),
             _ => continue,
         }
-        let crowd = at_work.iter().filter(|(pid, ..)| *pid == trace.pid).count();
-        if crowd > history.slots {
-            found.push(format!(
-                "{} runs {crowd} tasks with {} slots",
+        let session_count = active_sessions
+            .iter()
+            .filter(|(pid, ..)| *pid == trace.pid)
+            .count();
+        if session_count > history.slots {
+            violations.push(format!(
+                "{} runs {session_count} tasks with {} slots",
                 trace.worker, history.slots
             ));
         }
     }
-    found
+    violations
 }

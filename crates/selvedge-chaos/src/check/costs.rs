@@ -4,7 +4,7 @@
 use crate::history::{History, ObservedTask, ProviderCall};
 
 pub(super) fn check(history: &History) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for (id, task) in &history.tasks {
         for run in &task.runs {
             // Agents that started without a recorded attempt are reported by invariant 7.
@@ -12,7 +12,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
             let ours = |call: &&ProviderCall| {
                 &call.task == id && call.run == run.number && Some(call.worker.as_str()) == holder
             };
-            let charged: u64 = history
+            let actual_cost: u64 = history
                 .calls
                 .iter()
                 .filter(ours)
@@ -20,10 +20,10 @@ pub(super) fn check(history: &History) -> Vec<String> {
                 .sum();
             let lines = task.costs.iter().filter(|cost| cost.run == run.number);
             let unknown = lines.clone().any(|cost| cost.micro_usd.is_none());
-            let known: u64 = lines.filter_map(|cost| cost.micro_usd).sum();
-            if known != charged && (!unknown || known > charged) {
-                found.push(format!(
-                    "{id}: attempt {} cost {charged} micro-dollars; the hub recorded {known}{}",
+            let hub_cost: u64 = lines.filter_map(|cost| cost.micro_usd).sum();
+            if hub_cost != actual_cost && (!unknown || hub_cost > actual_cost) {
+                violations.push(format!(
+                    "{id}: attempt {} cost {actual_cost} micro-dollars; the hub recorded {hub_cost}{}",
                     run.number,
                     if unknown {
                         " and an unknown amount"
@@ -33,19 +33,19 @@ pub(super) fn check(history: &History) -> Vec<String> {
                 ));
             }
         }
-        found.extend(
+        violations.extend(
             unattributed_costs(task)
                 .into_iter()
                 .map(|what| format!("{id}: {what}")),
         );
     }
-    found
+    violations
 }
 
 fn unattributed_costs(task: &ObservedTask) -> Vec<String> {
     let runs: Vec<u32> = task.runs.iter().map(|run| run.number).collect();
-    let strays = task.costs.iter().filter(|cost| !runs.contains(&cost.run));
-    strays
+    let unattributed = task.costs.iter().filter(|cost| !runs.contains(&cost.run));
+    unattributed
         .map(|cost| {
             format!(
                 "call {} is of attempt {}, which never started",

@@ -5,14 +5,14 @@ use crate::history::{History, ObservedTask};
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let open = history.tasks.iter().filter(|(_, task)| !task.is_over());
-    let mut found: Vec<String> = open
+    let mut violations: Vec<String> = open
         .map(|(id, task)| format!("{id} is still {} after {} leases", task.state, task.epoch))
         .collect();
     for (id, task) in &history.tasks {
-        let wrong = check_plan(task, history);
-        found.extend(wrong.into_iter().map(|what| format!("{id}: {what}")));
+        let errors = check_plan(task, history);
+        violations.extend(errors.into_iter().map(|what| format!("{id}: {what}")));
     }
-    found
+    violations
 }
 
 /// The second subtask depends on the first; the others have no dependencies.
@@ -21,10 +21,10 @@ fn check_plan(plan: &ObservedTask, history: &History) -> Vec<String> {
         .submission_of(plan)
         .map_or(0, |submit| submit.subtask_count);
     let parts = history.subtasks_of(plan);
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     if plan.is_over() {
         let open = parts.iter().filter(|(_, part)| !part.is_over());
-        found.extend(open.map(|(number, part)| {
+        violations.extend(open.map(|(number, part)| {
             format!(
                 "is {}, but its subtask {number} is {}",
                 plan.state, part.state
@@ -47,13 +47,13 @@ fn check_plan(plan: &ObservedTask, history: &History) -> Vec<String> {
             .iter()
             .map(|(number, part)| (number, &part.state))
             .collect();
-        found.push(format!(
+        violations.push(format!(
             "is {}, but its {wanted} subtasks are {states:?}",
             plan.state
         ));
     }
     if parts.contains_key(&1) && !done(&0) {
-        found.push("its subtask 1 started, but 0 was not verified".to_owned());
+        violations.push("its subtask 1 started, but 0 was not verified".to_owned());
     }
-    found
+    violations
 }

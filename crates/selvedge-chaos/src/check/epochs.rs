@@ -7,9 +7,9 @@ use selvedge_protocol::lease::LeaseEvent;
 use crate::history::{History, ObservedTask, TraceEvent};
 
 pub(super) fn check(history: &History) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for (id, task) in &history.tasks {
-        found.extend(
+        violations.extend(
             check_task(task)
                 .into_iter()
                 .map(|what| format!("{id}: {what}")),
@@ -24,26 +24,26 @@ pub(super) fn check(history: &History) -> Vec<String> {
         let worker = trace.worker.as_str();
         let before = holders.insert((&trace.task, trace.epoch), worker);
         if let Some(before) = before.filter(|before| *before != worker) {
-            found.push(format!(
+            violations.push(format!(
                 "{}: lease epoch {} was used by {before} and by {worker}",
                 trace.task, trace.epoch
             ));
         }
     }
-    found
+    violations
 }
 
 fn check_task(task: &ObservedTask) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     let (mut last, mut live) = (0, false);
     for (seq, event) in &task.log {
         match event {
             LeaseEvent::Granted { epoch, .. } => {
                 if live {
-                    found.push(format!("line {seq}: assigned while epoch {last} was live"));
+                    violations.push(format!("line {seq}: assigned while epoch {last} was live"));
                 }
                 if *epoch != last + 1 {
-                    found.push(format!("line {seq}: epoch {epoch} follows epoch {last}"));
+                    violations.push(format!("line {seq}: epoch {epoch} follows epoch {last}"));
                 }
                 (last, live) = (*epoch, true);
             }
@@ -55,10 +55,10 @@ fn check_task(task: &ObservedTask) -> Vec<String> {
         }
     }
     if task.epoch != last {
-        found.push(format!(
+        violations.push(format!(
             "its epoch is {}, the last assigned one is {last}",
             task.epoch
         ));
     }
-    found
+    violations
 }

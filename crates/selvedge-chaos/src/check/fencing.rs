@@ -8,8 +8,8 @@ use crate::history::{History, ObservedTask};
 
 pub(super) fn check(history: &History) -> Vec<String> {
     let of_task = |(id, task): (&String, &ObservedTask)| {
-        let found = check_task(task);
-        found
+        let violations = check_task(task);
+        violations
             .into_iter()
             .map(move |what| format!("{id}: {what}"))
             .collect::<Vec<_>>()
@@ -18,16 +18,16 @@ pub(super) fn check(history: &History) -> Vec<String> {
 }
 
 fn check_task(task: &ObservedTask) -> Vec<String> {
-    let mut found = Vec::new();
-    let (mut current, mut held) = (0, false);
+    let mut violations = Vec::new();
+    let (mut current, mut is_held) = (0, false);
     for (seq, event) in &task.log {
         let written = match event {
             LeaseEvent::Granted { epoch, .. } => {
-                (current, held) = (*epoch, true);
+                (current, is_held) = (*epoch, true);
                 continue;
             }
             LeaseEvent::LeaseLost { .. } | LeaseEvent::OfferExpired | LeaseEvent::Ended { .. } => {
-                held = false;
+                is_held = false;
                 continue;
             }
             LeaseEvent::Accepted => Some(current),
@@ -53,15 +53,15 @@ fn check_task(task: &ObservedTask) -> Vec<String> {
             }
             _ => continue,
         };
-        if !held {
-            found.push(format!("line {seq}: {event:?} without a lease"));
+        if !is_held {
+            violations.push(format!("line {seq}: {event:?} without a lease"));
         }
         // Missing runs and reports are violations of other invariants.
         if let Some(epoch) = written.filter(|epoch| *epoch != current) {
-            found.push(format!(
+            violations.push(format!(
                 "line {seq}: {event:?} of epoch {epoch} during epoch {current}"
             ));
         }
     }
-    found
+    violations
 }

@@ -9,13 +9,13 @@ use selvedge_protocol::lease::{LeaseState, evolve};
 use crate::history::{History, ObservedTask};
 
 pub(super) fn check(history: &History) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for (id, task) in &history.tasks {
-        let wrong = sequence_gaps(task)
+        let errors = sequence_gaps(task)
             .into_iter()
             .chain(replay_mismatches(task))
             .chain(attempt_mismatches(task));
-        found.extend(wrong.map(|what| format!("{id}: {what}")));
+        violations.extend(errors.map(|what| format!("{id}: {what}")));
     }
     for line in &history.lines {
         let Some(task) = history.tasks.get(&line.task) else {
@@ -29,7 +29,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
             kept.and_then(|(_, event)| serde_json::to_value(event).ok())
         };
         if kept.as_ref() != Some(&line.event) {
-            found.push(format!(
+            violations.push(format!(
                 "{}: line {} of the {} was {}, now {kept:?}",
                 line.task,
                 line.seq,
@@ -38,28 +38,28 @@ pub(super) fn check(history: &History) -> Vec<String> {
             ));
         }
     }
-    found
+    violations
 }
 
 fn sequence_gaps(task: &ObservedTask) -> Vec<String> {
     let log = task.log.iter().map(|(seq, _)| *seq);
     let journal = task.journal.iter().map(|(seq, _)| *seq);
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     if !log.eq(1..=task.log_seq) {
-        found.push(format!(
+        violations.push(format!(
             "its log has gaps: {} lines of {}",
             task.log.len(),
             task.log_seq
         ));
     }
     if !journal.eq(1..=task.event_seq) {
-        found.push(format!(
+        violations.push(format!(
             "its journal has gaps: {} events of {}",
             task.journal.len(),
             task.event_seq
         ));
     }
-    found
+    violations
 }
 
 fn replay_mismatches(task: &ObservedTask) -> Vec<String> {
@@ -142,26 +142,27 @@ fn attempt_mismatches(task: &ObservedTask) -> Vec<String> {
     let Some(run) = &state.run else {
         return Vec::new();
     };
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for attempt in &run.attempts {
         let kept = task
             .runs
             .iter()
             .find(|run| run.number == attempt.attempt_number);
         let kept = kept.and_then(|run| run.closing.as_deref());
-        let told = attempt.end.map(|closing| match closing {
+        let expected_end = attempt.end.map(|closing| match closing {
             AttemptEnd::Report => "report",
             AttemptEnd::SessionFailed => "session_failed",
             AttemptEnd::Interrupted => "interrupted",
             AttemptEnd::Cancelled => "cancelled",
         });
-        let untold = told.is_none() && kept != Some("report") && task.state != "succeeded";
-        if told != kept && !untold {
-            found.push(format!(
-                "attempt {} is {told:?} in its journal but {kept:?} in the table",
+        let may_be_missing =
+            expected_end.is_none() && kept != Some("report") && task.state != "succeeded";
+        if expected_end != kept && !may_be_missing {
+            violations.push(format!(
+                "attempt {} is {expected_end:?} in its journal but {kept:?} in the table",
                 attempt.attempt_number
             ));
         }
     }
-    found
+    violations
 }

@@ -23,13 +23,17 @@ pub struct Violation {
     /// Number of the invariant, 1 to 12.
     pub invariant: u8,
     /// Description of the violation, with the ids concerned.
-    pub found: String,
+    pub description: String,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (_, said, _) = INVARIANTS[usize::from(self.invariant) - 1];
-        write!(f, "invariant {} ({said}): {}", self.invariant, self.found)
+        let (_, statement, _) = INVARIANTS[usize::from(self.invariant) - 1];
+        write!(
+            f,
+            "invariant {} ({statement}): {}",
+            self.invariant, self.description
+        )
     }
 }
 
@@ -87,12 +91,11 @@ pub const INVARIANTS: [(u8, &str, InvariantCheck); 12] = [
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
     for (invariant, _, check) in INVARIANTS {
-        let found = check(history);
-        violations.extend(
-            found
-                .into_iter()
-                .map(|found| Violation { invariant, found }),
-        );
+        let descriptions = check(history);
+        violations.extend(descriptions.into_iter().map(|description| Violation {
+            invariant,
+            description,
+        }));
     }
     violations
 }

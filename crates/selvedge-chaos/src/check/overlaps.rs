@@ -13,7 +13,7 @@ struct Interval {
 }
 
 pub(super) fn check(history: &History) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for (source, mut intervals) in [
         ("agents", agent_intervals(history)),
         ("traces", drive_intervals(history)),
@@ -26,7 +26,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
             for second in later.filter(|second| second.from_us < first.to_us) {
                 let until = first.to_us.min(second.to_us);
                 if !is_excused(history, first, second.from_us, until) {
-                    found.push(format!(
+                    violations.push(format!(
                         "{}: {} and {} overlap by {} ms according to {source}",
                         first.task,
                         first.worker,
@@ -37,7 +37,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
             }
         }
     }
-    found
+    violations
 }
 
 /// Whether the first worker was paused when the second one began, and ended within the margin after it

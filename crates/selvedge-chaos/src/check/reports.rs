@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use crate::history::{History, ObservedTask, TraceEvent};
 
 pub(super) fn check(history: &History) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for (id, task) in &history.tasks {
         for run in &task.runs {
             let kept = task
@@ -16,7 +16,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
                 .count();
             let wanted = usize::from(run.closing.as_deref() == Some("report"));
             if kept != wanted {
-                found.push(format!(
+                violations.push(format!(
                     "{id}: attempt {} is closed as {:?} with {kept} reports",
                     run.number, run.closing
                 ));
@@ -24,7 +24,7 @@ pub(super) fn check(history: &History) -> Vec<String> {
         }
         for report in &task.reports {
             if Sha256::digest(report.body.as_bytes())[..] != report.digest[..] {
-                found.push(format!(
+                violations.push(format!(
                     "{id}: report {} does not match its hash",
                     report.run
                 ));
@@ -37,14 +37,14 @@ pub(super) fn check(history: &History) -> Vec<String> {
             .get(&read.task)
             .and_then(|task| report_body(task, read.run));
         if kept != Some(read.body.as_str()) {
-            found.push(format!(
+            violations.push(format!(
                 "{}: report {} differs from an earlier read",
                 read.task, read.run
             ));
         }
     }
-    found.extend(check_acknowledged(history));
-    found
+    violations.extend(check_acknowledged(history));
+    violations
 }
 
 fn report_body(task: &ObservedTask, run: u32) -> Option<&str> {
@@ -54,7 +54,7 @@ fn report_body(task: &ObservedTask, run: u32) -> Option<&str> {
 
 /// Checks the reports whose storage was acknowledged to workers.
 fn check_acknowledged(history: &History) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for trace in &history.traces {
         let TraceEvent::Report {
             seq,
@@ -73,11 +73,11 @@ fn check_acknowledged(history: &History) -> Vec<String> {
             .get(&trace.task)
             .and_then(|task| report_body(task, *run));
         if acked && kept != Some(said.as_str()) {
-            found.push(format!(
+            violations.push(format!(
                 "{}: report {run} differs from the acknowledged one or is missing",
                 trace.task
             ));
         }
     }
-    found
+    violations
 }

@@ -8,12 +8,12 @@ use selvedge_protocol::lease::LeaseEvent;
 use crate::history::History;
 
 pub(super) fn check(history: &History) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     for (id, task) in &history.tasks {
         let numbers: Vec<u32> = task.runs.iter().map(|run| run.number).collect();
-        let wanted: Vec<u32> = (1..=task.last_run).collect();
-        if numbers != wanted {
-            found.push(format!(
+        let expected_numbers: Vec<u32> = (1..=task.last_run).collect();
+        if numbers != expected_numbers {
+            violations.push(format!(
                 "{id}: its attempts are {numbers:?}, but {} were started",
                 task.last_run
             ));
@@ -23,15 +23,15 @@ pub(super) fn check(history: &History) -> Vec<String> {
             _ => None,
         });
         let begun: Vec<u32> = begun.collect();
-        if begun != wanted {
-            found.push(format!("{id}: its log starts the attempts {begun:?}"));
+        if begun != expected_numbers {
+            violations.push(format!("{id}: its log starts the attempts {begun:?}"));
         }
     }
     let mut started: BTreeMap<(&str, u32), &str> = BTreeMap::new();
     for call in &history.calls {
         let key = (call.task.as_str(), call.run);
         if let Some(before) = started.insert(key, &call.worker) {
-            found.push(format!(
+            violations.push(format!(
                 "{}: attempt {} started an agent on {before} and again on {}",
                 call.task, call.run, call.worker
             ));
@@ -39,11 +39,11 @@ pub(super) fn check(history: &History) -> Vec<String> {
         let task = history.tasks.get(&call.task);
         let holder = task.and_then(|task| task.holder_at_run(call.run));
         if holder != Some(call.worker.as_str()) {
-            found.push(format!(
+            violations.push(format!(
                 "{}: {} started an agent for attempt {}, which belongs to {holder:?}",
                 call.task, call.worker, call.run
             ));
         }
     }
-    found
+    violations
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::history::History;
 
 pub(super) fn check(history: &History) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     let mut named: BTreeMap<&str, &str> = BTreeMap::new();
     for submit in &history.submissions {
         let Some(task) = &submit.task_id else {
@@ -13,15 +13,15 @@ pub(super) fn check(history: &History) -> Vec<String> {
         };
         let before = named.insert(&submit.key, task);
         if let Some(before) = before.filter(|before| before != task) {
-            found.push(format!(
+            violations.push(format!(
                 "key {} returned task {before} and later {task}",
                 submit.key
             ));
         }
         match history.tasks.get(task) {
-            None => found.push(format!("key {}: task {task} is missing", submit.key)),
+            None => violations.push(format!("key {}: task {task} is missing", submit.key)),
             Some(kept) if kept.submission_key() != Some(submit.key.as_str()) => {
-                found.push(format!(
+                violations.push(format!(
                     "key {}: task {task} is a different one: {:?}",
                     submit.key, kept.description
                 ));
@@ -37,14 +37,14 @@ pub(super) fn check(history: &History) -> Vec<String> {
     }
     for (key, tasks) in kept {
         if tasks.len() > 1 {
-            found.push(format!(
+            violations.push(format!(
                 "key {key} created {} tasks: {tasks:?}",
                 tasks.len()
             ));
         }
         if !history.submissions.iter().any(|submit| submit.key == key) {
-            found.push(format!("key {key} was never submitted"));
+            violations.push(format!("key {key} was never submitted"));
         }
     }
-    found
+    violations
 }

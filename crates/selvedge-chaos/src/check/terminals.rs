@@ -7,20 +7,20 @@ use selvedge_protocol::lease::LeaseEvent;
 use crate::history::{History, ListedTask};
 
 pub(super) fn check(history: &History) -> Vec<String> {
-    let (mut found, last) = changes_after_end(&history.observations);
+    let (mut violations, last) = changes_after_end(&history.observations);
     for (id, task) in &history.tasks {
         if let Some(before) = last.get(id.as_str()).filter(|it| **it != task.state) {
-            found.push(format!("{id}: was {before}, and finally {}", task.state));
+            violations.push(format!("{id}: was {before}, and finally {}", task.state));
         }
         let end = task
             .log
             .iter()
             .position(|(_, event)| matches!(event, LeaseEvent::Ended { .. }));
         if let Some((seq, event)) = end.and_then(|end| task.log.get(end + 1)) {
-            found.push(format!("{id}: line {seq} follows its end: {event:?}"));
+            violations.push(format!("{id}: line {seq} follows its end: {event:?}"));
         }
     }
-    found
+    violations
 }
 
 /// Finds observations that contradict an earlier terminal state, and returns the terminal state of each task.
@@ -32,7 +32,7 @@ fn changes_after_end(observations: &[ListedTask]) -> (Vec<String>, BTreeMap<&str
     for seen in observations {
         by_task.entry(&seen.task).or_default().push(seen);
     }
-    let (mut found, mut last) = (Vec::new(), BTreeMap::new());
+    let (mut violations, mut last) = (Vec::new(), BTreeMap::new());
     for (task, seen) in by_task {
         let ends = seen.iter().filter(|it| is_terminal(&it.state));
         let Some(end) = ends.min_by_key(|it| it.received_us) else {
@@ -43,10 +43,10 @@ fn changes_after_end(observations: &[ListedTask]) -> (Vec<String>, BTreeMap<&str
             .iter()
             .filter(|it| it.sent_us > end.received_us || is_terminal(&it.state));
         for other in later.filter(|it| it.state != end.state) {
-            found.push(format!("{task}: was {}, later {}", end.state, other.state));
+            violations.push(format!("{task}: was {}, later {}", end.state, other.state));
         }
     }
-    (found, last)
+    (violations, last)
 }
 
 fn is_terminal(state: &str) -> bool {

@@ -36,20 +36,20 @@ impl TaskTemplate {
 }
 
 /// Builds the body of the submission.
-fn request_body(wanted: &TaskTemplate, repository: &str) -> Value {
+fn request_body(template: &TaskTemplate, repository: &str) -> Value {
     let one = |key: &str, kind: &str| {
         json!({
             "description": format!("chaos key={key} kind={kind}"),
-            "max_verification_retries": wanted.retries,
+            "max_verification_retries": template.retries,
             "verification_steps": [{"type": "command", "target": "grep -q good out"}],
         })
     };
-    let mut body = one(&wanted.key, wanted.kind);
+    let mut body = one(&template.key, template.kind);
     body["repository"] = json!(repository);
-    body["priority"] = json!(wanted.priority);
+    body["priority"] = json!(template.priority);
     let mut subtasks = Vec::new();
-    for (number, kind) in wanted.subtask_kinds.iter().enumerate() {
-        let mut subtask = one(&wanted.subtask_key(number), kind);
+    for (number, kind) in template.subtask_kinds.iter().enumerate() {
+        let mut subtask = one(&template.subtask_key(number), kind);
         subtask["id"] = json!(number.to_string());
         if number == 1 {
             subtask["depends_on"] = json!(["0"]);
@@ -140,31 +140,31 @@ impl RecordingClient {
     }
 
     /// Submits once; returns the task's id if a response arrived.
-    pub async fn submit(&self, wanted: &TaskTemplate) -> Option<String> {
-        let body = request_body(wanted, &self.repository);
+    pub async fn submit(&self, template: &TaskTemplate) -> Option<String> {
+        let body = request_body(template, &self.repository);
         let asked = self
-            .send(Method::POST, "/tasks", Some((&wanted.key, &body)))
+            .send(Method::POST, "/tasks", Some((&template.key, &body)))
             .await;
         let answered = asked.ok().filter(|(status, _)| status.is_success());
         let answer = answered.and_then(|(_, text)| serde_json::from_str::<Value>(&text).ok());
         let answered = answer.and_then(|it| it["task_id"].as_str().map(str::to_owned));
         let one = ClientSubmission {
-            priority: wanted.priority,
-            max_attempts: wanted.retries + 1,
+            priority: template.priority,
+            max_attempts: template.retries + 1,
             ..ClientSubmission::default()
         };
-        let parts = wanted.subtask_kinds.len();
-        let whole = ClientSubmission {
-            key: wanted.key.clone(),
+        let parts = template.subtask_kinds.len();
+        let submission = ClientSubmission {
+            key: template.key.clone(),
             max_attempts: one.max_attempts * u32::try_from(parts.max(1)).unwrap_or(u32::MAX),
             subtask_count: parts,
             task_id: answered.clone(),
             ..one
         };
         self.record(|history| {
-            history.submissions.push(whole);
+            history.submissions.push(submission);
             for number in 0..parts {
-                let key = wanted.subtask_key(number);
+                let key = template.subtask_key(number);
                 history
                     .submissions
                     .push(ClientSubmission { key, ..one.clone() });
@@ -220,9 +220,9 @@ impl RecordingClient {
 
     /// Returns the last observed state of each task.
     pub fn last_seen_states(&self) -> Vec<(String, String)> {
-        let told = self.recorded_history();
+        let recorded = self.recorded_history();
         let mut last = std::collections::BTreeMap::new();
-        for seen in told.observations {
+        for seen in recorded.observations {
             last.insert(seen.task, seen.state);
         }
         last.into_iter().collect()

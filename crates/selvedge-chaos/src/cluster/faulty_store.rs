@@ -71,16 +71,18 @@ impl FaultyStore {
     /// Excludes the tasks that were assigned before: to any worker, or last to the given one.
     async fn exclude_assigned(
         &self,
-        want: &mut PollRequest,
+        poll_request: &mut PollRequest,
         worker: Option<String>,
     ) -> Result<(), HubStoreError> {
         let filter = ListFilter {
             worker,
             ..ListFilter::default()
         };
-        let known = self.inner.tasks(filter, MAX_TASKS).await?.tasks;
-        let assigned = known.iter().filter(|view| view.row.lease.epoch > 0);
-        want.excluded.extend(assigned.map(|view| view.row.task_id));
+        let listed = self.inner.tasks(filter, MAX_TASKS).await?.tasks;
+        let assigned = listed.iter().filter(|view| view.row.lease.epoch > 0);
+        poll_request
+            .excluded
+            .extend(assigned.map(|view| view.row.task_id));
         Ok(())
     }
 
@@ -184,15 +186,18 @@ impl Queue for FaultyStore {
         self.inner.submit(task)
     }
 
-    fn assign_tasks(&self, mut wants: Vec<PollRequest>) -> StoreFuture<'_, Vec<Assignment>> {
+    fn assign_tasks(
+        &self,
+        mut poll_requests: Vec<PollRequest>,
+    ) -> StoreFuture<'_, Vec<Assignment>> {
         Box::pin(async move {
-            for want in &mut wants {
+            for poll_request in &mut poll_requests {
                 match self.mutant {
-                    Mutant::ForgetRequeued => self.exclude_assigned(want, None).await?,
+                    Mutant::ForgetRequeued => self.exclude_assigned(poll_request, None).await?,
                     // Otherwise the task might return to the worker that cannot be reached.
                     Mutant::ReassignEarly => {
-                        let worker = want.worker.clone();
-                        self.exclude_assigned(want, Some(worker)).await?;
+                        let worker = poll_request.worker.clone();
+                        self.exclude_assigned(poll_request, Some(worker)).await?;
                     }
                     _ => {}
                 }
@@ -200,7 +205,7 @@ impl Queue for FaultyStore {
             if self.mutant == Mutant::DoubleGrant {
                 self.run_sql(REUSE_EPOCHS)?;
             }
-            self.inner.assign_tasks(wants).await
+            self.inner.assign_tasks(poll_requests).await
         })
     }
 

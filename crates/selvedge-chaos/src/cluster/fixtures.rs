@@ -27,7 +27,7 @@ pub(super) fn write_worker_config(
 /// Creates a repository with one commit.
 pub(super) fn create_repository(folder: &Path) -> Result<(), ChaosError> {
     std::fs::write(folder.join("README"), "A small repository.\n")?;
-    let who = [
+    let identity = [
         "-c",
         "user.name=Test Person",
         "-c",
@@ -39,7 +39,7 @@ pub(super) fn create_repository(folder: &Path) -> Result<(), ChaosError> {
         &["commit", "--quiet", "--message", "Begin"],
     ] {
         let mut git = std::process::Command::new("git");
-        git.args(who)
+        git.args(identity)
             .args(args)
             .current_dir(folder)
             .env("GIT_CONFIG_NOSYSTEM", "1");

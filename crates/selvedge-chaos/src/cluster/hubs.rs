@@ -105,7 +105,7 @@ impl Cluster {
     }
 
     pub(super) fn reap_hubs(&mut self) -> Result<Vec<usize>, ChaosError> {
-        let mut gone = Vec::new();
+        let mut dead_hubs = Vec::new();
         for number in 0..self.hubs.len() {
             let Some(process) = &mut self.hubs[number].process else {
                 continue;
@@ -116,11 +116,11 @@ impl Cluster {
                     return Err(format!("a hub ended ({:?}): {said}", ended.code).into());
                 }
                 self.hubs[number].process = None;
-                gone.push(number);
+                dead_hubs.push(number);
                 self.record_death(ended);
             }
         }
-        Ok(gone)
+        Ok(dead_hubs)
     }
 
     /// Whether there is a database server that can be stopped.

@@ -76,8 +76,8 @@ impl ScriptedProvider {
     /// Waits until `count` calls were made; returns `false` if `patience` ran out first.
     pub async fn wait_for_calls(&self, count: usize, patience: Duration) -> bool {
         let mut counted = self.count.subscribe();
-        let enough = counted.wait_for(|it| *it >= count);
-        matches!(tokio::time::timeout(patience, enough).await, Ok(Ok(_)))
+        let reached = counted.wait_for(|it| *it >= count);
+        matches!(tokio::time::timeout(patience, reached).await, Ok(Ok(_)))
     }
 
     async fn serve(
@@ -88,8 +88,8 @@ impl ScriptedProvider {
         let mut socket = tokio::io::BufReader::new(socket);
         let mut line = String::new();
         socket.read_line(&mut line).await?;
-        let asked: Value = serde_json::from_str(&line)?;
-        let word = |name: &str| asked[name].as_str().unwrap_or_default().to_owned();
+        let request: Value = serde_json::from_str(&line)?;
+        let word = |name: &str| request[name].as_str().unwrap_or_default().to_owned();
         let at = {
             let mut ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
             ledger.push(ProviderCall {
@@ -104,7 +104,7 @@ impl ScriptedProvider {
         };
         self.count.send_modify(|count| *count += 1);
         let answered = self
-            .answer_call(&mut socket, &asked, micro_usd, hold_ms)
+            .answer_call(&mut socket, &request, micro_usd, hold_ms)
             .await;
         let mut rest = Vec::new();
         // The end of the connection is the end of the agent's process, with or without an error.
@@ -117,7 +117,7 @@ impl ScriptedProvider {
     async fn answer_call(
         &self,
         socket: &mut tokio::io::BufReader<TcpStream>,
-        asked: &Value,
+        request: &Value,
         micro_usd: u64,
         hold_ms: u64,
     ) -> Result<(), ChaosError> {
@@ -131,10 +131,10 @@ impl ScriptedProvider {
             () = opened => {}
             _ = socket.read(&mut byte) => return Err("the agent disconnected".into()),
         }
-        let work = match asked["kind"].as_str() {
+        let work = match request["kind"].as_str() {
             Some("breaks") => "none",
             Some("fails") => "bad",
-            Some("learns") if asked["corrected"].as_bool() != Some(true) => "bad",
+            Some("learns") if request["corrected"].as_bool() != Some(true) => "bad",
             _ => "good",
         };
         let answer = json!({"micro_usd": micro_usd, "work": work});
@@ -147,9 +147,15 @@ impl ScriptedProvider {
 /// records that Claude Code would print. It derives the name of the worker from its working directory,
 /// because its command line was fixed by the first worker that took the task.
 pub fn run_agent(provider: &str, root: &str) -> Result<(), ChaosError> {
-    let place = std::env::current_dir()?;
-    let place = place.strip_prefix(root)?.to_string_lossy().into_owned();
-    let worker = place.split(['/', '-']).next().unwrap_or_default();
+    let working_directory = std::env::current_dir()?;
+    let working_directory = working_directory
+        .strip_prefix(root)?
+        .to_string_lossy()
+        .into_owned();
+    let worker = working_directory
+        .split(['/', '-'])
+        .next()
+        .unwrap_or_default();
     let mut prompt = String::new();
     std::io::stdin().read_to_string(&mut prompt)?;
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
@@ -157,20 +163,20 @@ pub fn run_agent(provider: &str, root: &str) -> Result<(), ChaosError> {
         .split_whitespace()
         .find_map(|word| word.strip_prefix("kind="));
     let run = variable("SELVEDGE_RUN_NUMBER");
-    let asked = json!({
+    let request = json!({
         "task": variable("SELVEDGE_RUN_ID"), "run": run, "worker": worker,
         "kind": kind, "corrected": prompt.contains("VERIFICATION RETRY"),
     });
     let mut socket = BufReader::new(std::net::TcpStream::connect(provider)?);
     socket
         .get_mut()
-        .write_all(format!("{asked}\n").as_bytes())?;
+        .write_all(format!("{request}\n").as_bytes())?;
     let mut answer = String::new();
     socket.read_line(&mut answer)?;
     let answer: Value = serde_json::from_str(&answer)?;
     let work = answer["work"].as_str().unwrap_or("none");
-    let broken = work == "none";
-    if !broken {
+    let must_fail = work == "none";
+    if !must_fail {
         std::fs::write("out", format!("{work} {run}\n"))?;
     }
     let usd = answer["micro_usd"].as_f64().unwrap_or(0.0) / 1_000_000.0;
@@ -178,7 +184,7 @@ pub fn run_agent(provider: &str, root: &str) -> Result<(), ChaosError> {
     let begin =
         json!({"type": "system", "subtype": "init", "session_id": "scripted", "model": "scripted"});
     let end = json!({
-        "type": "result", "subtype": "success", "is_error": broken, "result": "done", "num_turns": 1,
+        "type": "result", "subtype": "success", "is_error": must_fail, "result": "done", "num_turns": 1,
         "duration_ms": 1, "session_id": "scripted", "total_cost_usd": usd,
         "usage": {"input_tokens": 10, "output_tokens": 2},
     });

@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_told_apart_masked_and_not() {
+    fn frame_reader_splits_masked_and_unmasked_frames() {
         let plain = [&[0x81, 5][..], b"hello", &[0x81, 1]].concat();
         assert_eq!(frame_length(&plain), Some(7));
         assert_eq!(frame_length(&plain[7..]), None, "the rest is not there yet");

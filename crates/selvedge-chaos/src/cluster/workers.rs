@@ -277,23 +277,23 @@ impl Cluster {
     /// would do. Any other exit is an error.
     pub fn reap_dead(&mut self) -> Result<(Vec<usize>, Vec<usize>), ChaosError> {
         let hubs = self.reap_hubs()?;
-        let mut gone = Vec::new();
+        let mut dead_workers = Vec::new();
         for number in 0..self.workers.len() {
             let Some(process) = &mut self.workers[number].process else {
                 continue;
             };
             if let Some(ended) = process.try_wait()? {
-                let said = process.output_tail();
-                let cannot_start = ended.code == Some(9) && said.contains("is full");
+                let log_tail = process.output_tail();
+                let cannot_start = ended.code == Some(9) && log_tail.contains("is full");
                 if !ended.at_failpoint && !cannot_start {
-                    return Err(format!("a worker ended ({:?}): {said}", ended.code).into());
+                    return Err(format!("a worker ended ({:?}): {log_tail}", ended.code).into());
                 }
                 self.workers[number].process = None;
-                gone.push(number);
+                dead_workers.push(number);
                 self.record_death(ended);
             }
         }
-        Ok((hubs, gone))
+        Ok((hubs, dead_workers))
     }
 
     /// Restarts the nodes that died at a failpoint since the last call. A process that was already

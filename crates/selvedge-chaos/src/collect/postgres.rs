@@ -73,11 +73,11 @@ pub fn read_postgres_tables(
         Ok(())
     })?;
     put("cost", "task_no, attempt_number", |task, row| {
-        let known = row["source"] != "unknown";
+        let is_known = row["source"] != "unknown";
         task.costs.push(ObservedCost {
             run: get_column(row, "attempt_number")?,
             call: get_column(row, "call_id")?,
-            micro_usd: get_column::<Option<u64>>(row, "micro_usd")?.filter(|_| known),
+            micro_usd: get_column::<Option<u64>>(row, "micro_usd")?.filter(|_| is_known),
         });
         Ok(())
     })?;

@@ -14,9 +14,9 @@ use crate::history::{ObservedAttempt, ObservedCost, ObservedReport, ObservedTask
 pub fn read_sqlite_tables(path: &Path) -> Result<BTreeMap<String, ObservedTask>, CollectError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let db = Connection::open_with_flags(path, flags)?;
-    let whole: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
-    if whole != "ok" {
-        return Err(format!("the database is damaged: {whole}").into());
+    let integrity: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+    if integrity != "ok" {
+        return Err(format!("the database is damaged: {integrity}").into());
     }
     let mut tasks = read_task_rows(&db)?;
     let mut put = |sql: &str, into: fn(&mut ObservedTask, &Row<'_>) -> Result<(), CollectError>| {

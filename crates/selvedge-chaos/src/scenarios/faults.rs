@@ -162,11 +162,11 @@ impl FaultInjector {
             76..84 => {
                 let of = self.random_node(hub, number);
                 fleet.set_disk_full(of, true)?;
-                let what = match of {
+                let description = match of {
                     ClusterNode::Hub(_) => "disk full, hub",
                     ClusterNode::Worker(_) => "disk full, worker",
                 };
-                self.count(what, 1);
+                self.count(description, 1);
                 let over = self.random_ttl_fraction(0.1, 0.8);
                 self.ongoing
                     .push((Instant::now() + over, OngoingFault::FullDisk(of)));
@@ -202,11 +202,11 @@ impl FaultInjector {
         Ok(())
     }
 
-    fn count_kill(&mut self, who: &str, power_fails: bool, lost: u64) {
-        self.count(&format!("{who} killed at a random moment"), 1);
+    fn count_kill(&mut self, node_kind: &str, power_fails: bool, lost: u64) {
+        self.count(&format!("{node_kind} killed at a random moment"), 1);
         if power_fails {
-            self.count(&format!("{who} lost unsynced writes"), 1);
-            self.count(&format!("writes lost with a {who}"), lost);
+            self.count(&format!("{node_kind} lost unsynced writes"), 1);
+            self.count(&format!("writes lost with a {node_kind}"), lost);
         }
     }
 
@@ -232,25 +232,25 @@ impl FaultInjector {
 
     fn add_random_rule(&mut self, fleet: &Cluster, number: usize) {
         let message = MESSAGES[self.random.usize(0..MESSAGES.len())];
-        let what = match self.random.u32(0..3) {
+        let description = match self.random.u32(0..3) {
             0 => ProxyAction::Drop,
             1 => ProxyAction::Duplicate,
             _ => ProxyAction::Delay(self.random_ttl_fraction(0.05, 0.6)),
         };
         fleet.workers[number].proxy.add_rule(ProxyRule {
             message,
-            action: what,
+            action: description,
             remaining: 1,
         });
     }
 
     fn end_expired_faults(&mut self, fleet: &mut Cluster, now: Instant) -> Result<(), ChaosError> {
-        for (until, what) in std::mem::take(&mut self.ongoing) {
+        for (until, description) in std::mem::take(&mut self.ongoing) {
             if until > now {
-                self.ongoing.push((until, what));
+                self.ongoing.push((until, description));
                 continue;
             }
-            match what {
+            match description {
                 OngoingFault::Paused(number) => fleet.resume_worker(number),
                 OngoingFault::Partition(number) => {
                     let proxy = &fleet.workers[number].proxy;
@@ -333,8 +333,8 @@ impl FaultInjector {
     /// Ends all faults and restarts all dead nodes. Running processes are not restarted: they must
     /// recover from whatever faults left in their memory.
     pub(super) async fn heal_all(&mut self, fleet: &mut Cluster) -> Result<(), ChaosError> {
-        let far = Instant::now() + Duration::from_hours(1);
-        self.end_expired_faults(fleet, far)?;
+        let distant_future = Instant::now() + Duration::from_hours(1);
+        self.end_expired_faults(fleet, distant_future)?;
         fleet.disarm_failpoints()?;
         if self.server_restart.take().is_some() {
             fleet.start_server().await?;

@@ -37,19 +37,19 @@ async fn drain_and_check(
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     fleet.restart_dead().await?;
-    let mut held = fleet.client.worker_holdings().await?;
+    let mut holdings = fleet.client.worker_holdings().await?;
     for _ in 0..60 {
-        if held.iter().all(|(_, tasks)| tasks.is_empty()) {
+        if holdings.iter().all(|(_, tasks)| tasks.is_empty()) {
             break;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
-        held = fleet.client.worker_holdings().await?;
+        holdings = fleet.client.worker_holdings().await?;
     }
     for task in &tasks {
         fleet.client.read_task(task).await?;
     }
     let mut history = fleet.collect_history().await?;
-    history.final_holdings = held;
+    history.final_holdings = holdings;
     Ok(check(&history))
 }
 

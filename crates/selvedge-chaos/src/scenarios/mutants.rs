@@ -27,12 +27,12 @@ pub struct ScenarioResult {
 /// Runs a mutant's scenario, with or without the bug. With it, the database is SQLite.
 pub async fn run_mutant_scenario(
     of: Mutant,
-    with_bug: bool,
+    has_mutant: bool,
     mut settings: RoundSettings,
     shim: Arc<FsyncShim>,
 ) -> Result<ScenarioResult, ChaosError> {
     (settings.workers, settings.max_session_ms) = (2, 0);
-    if with_bug {
+    if has_mutant {
         (settings.mutant, settings.database) = (Some(of), Database::Sqlite);
     }
     if of == Mutant::ReassignEarly {
@@ -40,30 +40,30 @@ pub async fn run_mutant_scenario(
         settings.ttl_ms = settings.ttl_ms.max(9_000);
     }
     let mut fleet = Cluster::start(settings, shim).await?;
-    let played = run_scenario(of, with_bug, &mut fleet).await;
+    let played = run_scenario(of, has_mutant, &mut fleet).await;
     let violations = match played {
         Ok(violations) => violations,
-        Err(trouble) => {
-            let kept = fleet.keep_files();
-            let (name, kept) = (of.name(), kept.display());
-            return Err(format!("{name}: {trouble}\nfiles kept in {kept}").into());
+        Err(error) => {
+            let kept_folder = fleet.keep_files();
+            let (name, kept_folder) = (of.name(), kept_folder.display());
+            return Err(format!("{name}: {error}\nfiles kept in {kept_folder}").into());
         }
     };
     let own = violations.iter().all(|it| it.invariant == of.invariant());
-    let right = own && violations.is_empty() != with_bug;
-    let kept = (!right).then(|| fleet.keep_files());
+    let right = own && violations.is_empty() != has_mutant;
+    let kept_folder = (!right).then(|| fleet.keep_files());
     Ok(ScenarioResult {
         violations,
-        kept_files: kept,
+        kept_files: kept_folder,
     })
 }
 
 async fn run_scenario(
     of: Mutant,
-    with_bug: bool,
+    has_mutant: bool,
     fleet: &mut Cluster,
 ) -> Result<Vec<Violation>, ChaosError> {
-    let patience = if of == Mutant::ForgetRequeued && with_bug {
+    let patience = if of == Mutant::ForgetRequeued && has_mutant {
         Duration::from_secs(4)
     } else {
         Duration::from_secs(30)
@@ -86,7 +86,7 @@ async fn run_scenario(
         }
         Mutant::LoseCancel => cancel_during_partition(fleet).await?,
         Mutant::NoSync => {
-            if with_bug {
+            if has_mutant {
                 fleet.ignore_syncs(ClusterNode::Hub(0))?;
             }
             submit_only_task(fleet, "good", 0).await?;
@@ -105,7 +105,7 @@ async fn submit_only_task(
     kind: &'static str,
     retries: u32,
 ) -> Result<String, ChaosError> {
-    let wanted = TaskTemplate {
+    let template = TaskTemplate {
         key: "only".to_owned(),
         kind,
         subtask_kinds: Vec::new(),
@@ -114,7 +114,7 @@ async fn submit_only_task(
     };
     fleet
         .client
-        .submit(&wanted)
+        .submit(&template)
         .await
         .ok_or_else(|| "the hub did not accept the task".into())
 }

@@ -44,9 +44,9 @@ pub async fn run_round(
     let played = inject_faults(&mut fleet, &mut faults, seed, length).await;
     let violations = match played {
         Ok(violations) => violations,
-        Err(trouble) => {
+        Err(error) => {
             let kept = fleet.keep_files();
-            return Err(format!("{trouble}\nfiles kept in {}", kept.display()).into());
+            return Err(format!("{error}\nfiles kept in {}", kept.display()).into());
         }
     };
     let mut tally = faults.counts;
@@ -76,10 +76,10 @@ async fn inject_faults(
         faults.inject_next(fleet).await?;
     }
     faults.heal_all(fleet).await?;
-    let calm_since = Instant::now();
+    let faults_ended_at = Instant::now();
     clients.await?;
     let violations = drain_and_check(fleet, DRAIN_TIMEOUT).await;
-    let took = calm_since.elapsed().as_secs();
+    let took = faults_ended_at.elapsed().as_secs();
     faults.counts.insert("seconds to settle".to_owned(), took);
     watcher.abort();
     violations
@@ -93,12 +93,12 @@ async fn submit_all(client: RecordingClient, seed: u64, until: Instant) {
     let mut number = 0;
     while Instant::now() < until || !open.is_empty() {
         for _ in 0..random.u32(0..4) {
-            let at_work = client
+            let held_tasks = client
                 .last_seen_states()
                 .iter()
                 .filter(|(_, state)| !is_over(state))
                 .count();
-            if Instant::now() > until || open.len() + at_work > MAX_OPEN_TASKS {
+            if Instant::now() > until || open.len() + held_tasks > MAX_OPEN_TASKS {
                 break;
             }
             number += 1;

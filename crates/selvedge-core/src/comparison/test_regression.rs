@@ -259,7 +259,7 @@ mod tests {
     ];
 
     #[test]
-    fn lost_tests_are_named_unless_they_moved() {
+    fn missing_tests_are_named_unless_moved() {
         let before = tests(&BEFORE, &[]);
         let missing = |now: &TestSummary| find_unexecuted(&before, Some(now), None);
 
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn skipped_tests_are_lost() {
+    fn missing_tests_include_skipped_ones() {
         let before = tests(&BEFORE, &[]);
         let skipped = tests(&[BEFORE[1]], &[BEFORE[0]]);
         let why = find_unexecuted(&before, Some(&skipped), None).unwrap();
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_loads_now_is_told_by_its_tests() {
+    fn missing_tests_ignore_file_that_loads_now() {
         let then = |passed: &[&str], failed: &[&str]| TestSummary {
             executed: (passed.len() + failed.len()) as u64,
             failed: failed.len() as u64,
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn where_packages_stand_for_their_tests_a_mended_one_is_no_loss() {
+    fn missing_tests_ignore_fixed_packages() {
         let by_package = |passed: &[&str], failed: &[&str]| {
             let failed = tests(failed, &[]);
             TestSummary {
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_text_decide_nothing_where_the_numbers_are_as_before() {
+    fn missing_tests_ignore_printed_names_with_equal_counts() {
         let before = tests(&BEFORE, &[]);
         let text = |now: &TestSummary| find_unexecuted(&before, Some(now), Some(Evidence::Text));
         let renamed = tests(&["tests/test_cart.py::test_sum", BEFORE[1]], &[]);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_are_compared_only_where_the_same_reader_names_every_test() {
+    fn missing_tests_compare_ids_of_the_same_reader() {
         use selvedge_digest::TestReader;
         let report = Some(Evidence::MachineReport);
         let read = |name: &str, mode: &str, passed: &[&str]| TestSummary {
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn where_no_names_are_known_numbers_count() {
+    fn missing_tests_compare_counts_without_ids() {
         let numbers = |executed, skipped| TestSummary {
             executed,
             passed: executed,

@@ -71,6 +71,10 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
         "SELVEDGE_VERIFICATION_FAIL_ON_UNRESOLVED_WRITE_ERRORS",
         "verification.fail_on_unresolved_write_errors",
     ),
+    (
+        "SELVEDGE_VERIFICATION_MACHINE_CHECKS",
+        "verification.machine_checks",
+    ),
 ];
 
 impl ConfigLayer {

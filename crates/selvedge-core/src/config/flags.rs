@@ -18,8 +18,8 @@ pub struct Flags {
     pub agent: Option<String>,
     /// `--escalate NAME`, in order; any at all replace the configured ones.
     pub escalate: Vec<String>,
-    /// `--agent-cmd 'PROGRAM …'`: defines an agent `command` that runs this program, and selects it.
-    pub agent_cmd: Option<String>,
+    /// `--agent-cmd 'CMD'` as an argument vector: defines an agent `command` that runs it, and selects it.
+    pub agent_cmd: Option<Vec<String>>,
     /// `--check 'CMD'`, in order; any at all replace the configured checks.
     pub checks: Vec<String>,
     /// `--retries N`
@@ -80,7 +80,6 @@ impl ConfigLayer {
             let word = |word: &str| Some(toml::Value::String(word.to_owned()));
             set("--agent-cmd", "agent", word(FLAG_AGENT_NAME));
             set("--agent-cmd", &agent("kind"), word("command"));
-            set("--agent-cmd", &agent("program"), text(&flags.agent_cmd));
         }
         set(
             "--retries",
@@ -129,6 +128,10 @@ impl ConfigLayer {
         );
         set("--max-turns", "limits.max_turns", number(flags.max_turns));
         set("--sandbox", "sandbox.backend", text(&flags.sandbox));
+        if let Some(argv) = &flags.agent_cmd {
+            let key = SettingKey::dotted(&format!("agents.{FLAG_AGENT_NAME}.program"));
+            layer.tree.set(&key, names("--agent-cmd", argv));
+        }
         if !flags.known_failures.is_empty() {
             let known = names("--known-failure", &flags.known_failures);
             let key = SettingKey::dotted("verification.known_failures");
@@ -159,15 +162,15 @@ impl ConfigLayer {
     }
 }
 
-fn names(flag: &'static str, agents: &[String]) -> ConfigNode {
+fn names(flag: &'static str, values: &[String]) -> ConfigNode {
     let source = Arc::new(ConfigSource::Flag(flag));
-    let name = |name: &String| {
-        let name = ConfigValue::Scalar(toml::Value::String(name.clone()));
-        ConfigNode::new(&source, name)
+    let value = |value: &String| {
+        let value = ConfigValue::Scalar(toml::Value::String(value.clone()));
+        ConfigNode::new(&source, value)
     };
     ConfigNode::new(
         &source,
-        ConfigValue::List(agents.iter().map(name).collect()),
+        ConfigValue::List(values.iter().map(value).collect()),
     )
 }
 

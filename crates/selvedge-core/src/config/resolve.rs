@@ -176,6 +176,7 @@ fn has_repository_server(tree: &ConfigNode, agent: &AgentSpec) -> bool {
 fn check_repository_rights(layer: &ConfigNode) -> Result<(), ConfigError> {
     check_sandbox_keys(layer)?;
     check_environment_keys(layer)?;
+    check_machine_keys(layer)?;
     let Some(ConfigValue::Table(agents)) = layer
         .at(&SettingKey::dotted("agents"))
         .map(|node| &node.value)
@@ -217,6 +218,20 @@ fn check_environment_keys(layer: &ConfigNode) -> Result<(), ConfigError> {
     };
     let message = format!("a repository's configuration must not set `environment.{name}`");
     let hint = "set it in your own ~/.config/selvedge/config.toml, or use --check-env";
+    Err(ConfigError(
+        Diagnostic::new(node.key_span.clone(), &message).hint(hint.to_owned()),
+    ))
+}
+
+/// Rejects limits of the machine in a repository's file: they concern the runs of other repositories, too.
+fn check_machine_keys(layer: &ConfigNode) -> Result<(), ConfigError> {
+    let key = SettingKey::dotted("verification.machine_checks");
+    let set = layer.at(&key);
+    let Some(node) = set.filter(|node| node.span.source.is_repository()) else {
+        return Ok(());
+    };
+    let message = format!("a repository's configuration must not set `{key}`");
+    let hint = "set it in your own ~/.config/selvedge/config.toml";
     Err(ConfigError(
         Diagnostic::new(node.key_span.clone(), &message).hint(hint.to_owned()),
     ))
@@ -332,6 +347,7 @@ impl ResolvedConfig {
             environment: EnvironmentSpec {
                 checks: config.environment.checks,
                 secrets: config.environment.secrets,
+                machine_checks: u32::try_from(config.verification.machine_checks.0).unwrap_or(0),
             },
             setup: SetupSpec {
                 run: config.setup.run.0,

@@ -74,6 +74,7 @@ pub(super) struct VerificationTable {
     pub(super) syntax: bool,
     pub(super) syntax_except: Vec<String>,
     pub(super) fail_on_unresolved_write_errors: bool,
+    pub(super) machine_checks: BoundedInteger<0, 10_000>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

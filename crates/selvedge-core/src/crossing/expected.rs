@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_can_be_neither_glob_nor_id_are_rejected() {
+    fn expected_changes_reject_invalid_entries() {
         let good = entries(&[
             "tests/*.py",
             "tests/test_a.py::test_b[x-[1]",
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_match_nothing_are_named() {
+    fn expected_changes_name_unmatched_entries() {
         let declared = entries(&["tests/*_a.py", "tests/*_b.py", "tests/test_c.py::test_d"]);
         let declared = ExpectedChanges::new(&declared);
         assert_eq!(declared.unmatched(None).len(), 3);

@@ -39,7 +39,7 @@ fn sides(command: &str, base: Texts<'_>, after: Texts<'_>) -> Vec<(String, Proje
 }
 
 #[test]
-fn data_of_an_unchanged_helper_is_on_the_test_side() {
+fn sides_data_of_unchanged_helper_is_test_side() {
     let base = [
         (
             "devtools/samples.py",
@@ -66,7 +66,7 @@ fn data_of_an_unchanged_helper_is_on_the_test_side() {
 }
 
 #[test]
-fn modules_of_a_runner_are_the_work_side_of_the_project_that_makes_them() {
+fn sides_runner_modules_are_work_side_of_their_project() {
     let base = |manifest| {
         [
             ("pyproject.toml", manifest),
@@ -83,7 +83,7 @@ fn modules_of_a_runner_are_the_work_side_of_the_project_that_makes_them() {
 }
 
 #[test]
-fn a_module_that_is_alone_is_no_helper() {
+fn sides_single_module_is_not_a_helper() {
     let alone = [
         ("setup.py", "from setuptools import setup\n"),
         (
@@ -101,7 +101,7 @@ fn a_module_that_is_alone_is_no_helper() {
 }
 
 #[test]
-fn a_module_of_another_package_takes_no_name() {
+fn sides_module_of_other_package_shadows_nothing() {
     let base = [
         ("shop/__init__.py", "\n"),
         ("shop/net.py", "def net(): return 1\n"),
@@ -115,7 +115,7 @@ fn a_module_of_another_package_takes_no_name() {
 }
 
 #[test]
-fn a_library_in_a_vendor_folder_keeps_its_name() {
+fn sides_vendored_library_keeps_its_name() {
     let base = [
         ("vendor/expects/__init__.py", "class expect: pass\n"),
         ("lib/size.py", "def parse(): pass\n"),
@@ -133,7 +133,7 @@ fn a_library_in_a_vendor_folder_keeps_its_name() {
 }
 
 #[test]
-fn an_added_file_does_not_take_the_place_of_a_source() {
+fn sides_added_file_does_not_shadow_a_source() {
     let base = [
         ("src/csv.ts", "export const parse = 1;\n"),
         ("lib/list/index.js", "exports.last = 1;\n"),
@@ -183,7 +183,7 @@ fn an_added_file_does_not_take_the_place_of_a_source() {
 }
 
 #[test]
-fn files_that_commands_and_scripts_name_are_on_the_test_side() {
+fn sides_files_named_by_commands_are_test_side() {
     let base = [
         (
             "check.sh",
@@ -227,7 +227,7 @@ fn files_that_commands_and_scripts_name_are_on_the_test_side() {
 }
 
 #[test]
-fn a_makefile_does_not_make_a_test_shared() {
+fn sides_makefile_does_not_make_a_test_shared() {
     let base = [
         (
             "Makefile",
@@ -243,7 +243,7 @@ fn a_makefile_does_not_make_a_test_shared() {
 }
 
 #[test]
-fn a_package_of_go_that_only_tests_import_is_on_the_test_side() {
+fn sides_go_package_imported_by_tests_is_test_side() {
     let helper = "package oracle\n\nfunc Lines(path string) []string { return nil }\n";
     let changed = "package oracle\n\nfunc Lines(path string) []string { return []string{} }\n";
     let test = "package words\n\nimport (\n\t\"testing\"\n\t\"example.com/a/internal/oracle\"\n)\n";
@@ -277,7 +277,7 @@ fn a_package_of_go_that_only_tests_import_is_on_the_test_side() {
 }
 
 #[test]
-fn set_up_code_that_a_runner_is_configured_to_load_is_shared() {
+fn sides_configured_setup_code_is_shared() {
     let base = [
         ("phpunit.xml", "<phpunit bootstrap=\"autoload.php\">\n"),
         ("autoload.php", "<?php\n"),
@@ -292,7 +292,7 @@ fn set_up_code_that_a_runner_is_configured_to_load_is_shared() {
 }
 
 #[test]
-fn written_tests_are_those_that_sources_use_too() {
+fn sides_written_tests_are_used_by_sources() {
     let base = base_of(&[
         ("src/lib.py", "open('tests/golden/out.txt')\n"),
         ("tests/golden/out.txt", "1\n"),
@@ -312,7 +312,7 @@ const CRATE: &str =
 const LIBRARY: &str = "pub fn same(one: u8, other: u8) { assert_eq!(one, other); }\n";
 
 #[test]
-fn a_package_of_helpers_is_on_the_test_side() {
+fn sides_package_of_helpers_is_test_side() {
     let base = [
         ("Cargo.toml", "[workspace]\nmembers = ['crates/*']\n"),
         ("crates/report/Cargo.toml", CRATE),
@@ -347,7 +347,7 @@ fn a_package_of_helpers_is_on_the_test_side() {
 }
 
 #[test]
-fn a_package_that_only_tests_use_may_be_the_work() {
+fn sides_package_used_by_tests_may_be_work() {
     let user = "[package]\nname = 'NAME'\n[dev-dependencies]\nchecks = { path = '../checks' }\n";
     for (manifest, other) in [
         // All tests are in a separate package.

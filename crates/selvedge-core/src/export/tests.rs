@@ -190,7 +190,7 @@ fn forms(account: &ReportInput<'_>) -> [(&'static str, String); 5] {
 }
 
 #[test]
-fn the_forms_of_a_run_that_failed() {
+fn export_of_failed_run() {
     let session = SessionOutcome::new(SessionStatus::Success);
     let (first, second) = (passing(), failing());
     let attempts = vec![
@@ -203,7 +203,7 @@ fn the_forms_of_a_run_that_failed() {
 }
 
 #[test]
-fn the_forms_of_the_attempt_that_was_delivered() {
+fn export_of_delivered_attempt() {
     let session = SessionOutcome::new(SessionStatus::Success);
     let (first, second) = (passing(), failing());
     let attempts = vec![
@@ -229,7 +229,7 @@ fn junit_counts(text: &str) -> [usize; 4] {
 }
 
 #[test]
-fn what_is_not_verified_is_never_green() {
+fn export_is_green_only_if_verified() {
     let session = SessionOutcome::new(SessionStatus::Success);
     let failed = SessionOutcome::failed(SessionStatus::Failed, "the model is gone");
     let good = with(
@@ -280,7 +280,7 @@ fn what_is_not_verified_is_never_green() {
 }
 
 #[test]
-fn a_verification_that_a_person_has_to_look_at_is_not_green() {
+fn export_of_needs_review_is_not_green() {
     let mut report = with(
         vec![check("build", CheckStatus::Pass, "")],
         ReportStatus::Pass,
@@ -299,7 +299,7 @@ fn a_verification_that_a_person_has_to_look_at_is_not_green() {
 }
 
 #[test]
-fn known_failure_is_no_pass() {
+fn export_of_known_failure_is_not_a_pass() {
     let session = SessionOutcome::new(SessionStatus::Success);
     let mut report = passing();
     report.gates.clear();
@@ -323,7 +323,7 @@ fn known_failure_is_no_pass() {
 }
 
 #[test]
-fn places_are_told_from_the_repositorys_root() {
+fn export_locations_are_relative_to_repository() {
     let there = [
         "/repo/app/src/lib.rs",
         "/repo/app/pkg/main.go",

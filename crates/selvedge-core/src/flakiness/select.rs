@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_tests_are_selected_as_each_runner_wants() {
+    fn select_failed_tests_by_runner() {
         /// Runner, command, position of its options, failed tests, and the command for these.
         type Row<'a> = (TestRunner, &'a str, usize, &'a [&'a str], &'a [&'a str]);
         let cart = "test/cart.test.js > cart > adds (all)";
@@ -477,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn id_that_could_be_anything_else_selects_nothing() {
+    fn select_ambiguous_id_selects_nothing() {
         let all = [
             Pytest, Unittest, CargoTest, Nextest, Jest, Vitest, Mocha, NodeTest, GoTest, Rspec,
             Phpunit,
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn selection_of_the_command_itself_is_left_alone() {
+    fn select_keeps_selection_of_command() {
         for (runner, command, id) in [
             (Pytest, "pytest -- tests", "a.py::b"),
             (Nextest, "nextest -E all()", "a b"),
@@ -518,7 +518,7 @@ mod tests {
     }
 
     #[test]
-    fn many_failures_are_sampled() {
+    fn select_samples_many_failures() {
         let ids: Vec<String> = (0..500).map(|n| format!("a::t{n}")).collect();
         let argv = ["cargo".to_owned(), "test".to_owned()];
         let words = select_tests(CargoTest, &argv, 2, &ids).unwrap();

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_object_is_read_alone_or_in_a_fence() {
+    fn judge_answer_is_read_alone_or_in_a_fence() {
         let object = r#"{"passed": false, "issues": ["no test"], "confidence": 0.8}"#;
         let answer = parse(object).unwrap();
         assert_eq!((answer.passed, answer.confidence), (false, 0.8));
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_no_answer() {
+    fn judge_answer_rejects_anything_else() {
         let long = format!(
             r#"{{"passed": true, "issues": [], "confidence": 1, "suggestion": "{}"}}"#,
             "x".repeat(2_000_000)

@@ -126,7 +126,7 @@ mod tests {
     const NO: Option<bool> = Some(false);
 
     #[test]
-    fn more_than_half_passes_all_reject_and_a_person_decides_the_rest() {
+    fn vote_majority_passes_all_reject_else_review() {
         for (given, passed) in [
             (&[YES, YES, NO][..], YES),
             (&[YES, YES], YES),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_answer_there_is_an_error_and_no_verdict() {
+    fn vote_without_answers_is_an_error() {
         let report = summarize_votes(2, 1, votes(&[None]), 0.5);
         assert_eq!(
             (report.passed, report.error.as_deref()),
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unsure_pass_is_for_a_person() {
+    fn vote_unsure_pass_needs_review() {
         let report = summarize_votes(2, 1, votes(&[YES]), 0.95);
         assert_eq!((report.passed, report.error), (None, None));
         assert!(report.feedback.unwrap().contains("below the minimum"));

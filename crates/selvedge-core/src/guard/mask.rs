@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_and_strings_are_told_from_code() {
+    fn mask_separates_comments_and_strings() {
         let source = "x = 'exit(0)'  # exit(1)\n\"\"\"exit(2)\nexit(3)\"\"\"\nexit(4)\n";
         let views = SourceViews::of(SourceLanguage::Python, source);
         let found = |view: &[String]| {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn block_comments_and_raw_strings_end() {
+    fn mask_ends_block_comments_and_raw_strings() {
         let source = "/* a\n b */ let x = r#\"c \" d\"#; let y = 'z'; e";
         let views = SourceViews::of(SourceLanguage::Rust, source);
         assert!(

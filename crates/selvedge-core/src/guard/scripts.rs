@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scripts_of_a_command_line() {
+    fn scripts_of_command_line() {
         for (command, scripts) in [
             ("./scripts/ci.sh --fast", &["scripts/ci.sh"][..]),
             ("bash -eu ci.sh && sh lint.sh", &["ci.sh", "lint.sh"]),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_is_below_the_directory_of_its_step() {
+    fn scripts_are_relative_to_step_directory() {
         let step = |kind, target, directory: &str| Step {
             directory: Some(directory.to_owned()),
             ..Step::new(kind, target)

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_of_a_test_is_known_from_its_id_or_place() {
+    fn file_of_test_from_id_or_location() {
         for (place, path) in [
             ("tests/test_cart.py::test_total", "tests/test_cart.py"),
             ("/home/me/app/tests/test_cart.py", "tests/test_cart.py"),

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn old_failure_says_the_same_as_before() {
+    fn rerun_old_failure_has_same_message() {
         let before = failing(&[("a", "assert 1 == 2"), ("b", "KeyError: 'x'")]);
         assert!(is_old_failure(&before, &failing(&[("a", "assert 5 == 2")])));
         assert!(!is_old_failure(
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn run_of_tests_alone_shows_only_that_they_fail_again() {
+    fn rerun_of_selected_tests_shows_only_failures() {
         let before = failing(&[("old", "assert 1 == 2"), ("b", "assert 1 == 2")]);
         let now = failing(&[
             ("old", "assert 1 == 2"),

@@ -78,7 +78,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_run_ends_and_keeps_its_promises(world in worlds()) {
+    fn machine_invariants_hold_for_random_runs(world in worlds()) {
         let simulation = Simulation::play(&world);
         let run = simulation.run();
 
@@ -125,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn replaying_any_prefix_gives_the_state_that_it_had(world in worlds()) {
+    fn machine_replay_of_prefix_gives_same_state(world in worlds()) {
         let mut simulation = Simulation::play(&world);
         let journal = std::mem::take(&mut simulation.journal);
         let replayed = journal.iter().fold(JournalState::default(), evolve);
@@ -141,7 +141,7 @@ proptest! {
 
     /// A hub's copy of a journal can end between a report and the decision that follows it.
     #[test]
-    fn what_follows_from_a_report_stands_when_the_journal_ends_behind_it(world in worlds()) {
+    fn machine_resume_derives_verdict_from_last_report(world in worlds()) {
         let simulation = Simulation::play(&world);
         let mut state = JournalState::default();
         for (line, next) in simulation.journal.iter().zip(simulation.journal.iter().skip(1)) {
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn an_input_out_of_place_is_refused_and_changes_nothing(world in worlds()) {
+    fn machine_rejects_illegal_input(world in worlds()) {
         let simulation = Simulation::play(&world);
         let again = decide(&simulation.state, Input::Resume);
         prop_assert!(again.is_err(), "a finished run takes no input: {again:?}");
@@ -192,7 +192,7 @@ fn fate(report: ReportStatus, tree: u8) -> AttemptScript {
 }
 
 #[test]
-fn the_same_failure_on_the_same_tree_twice_is_stuck() {
+fn machine_stops_stuck_run() {
     let fail = fate(ReportStatus::Fail, 1);
     let simulation = Simulation::play(&world(5, vec![fail.clone(), fail]));
     assert_eq!(simulation.run().outcome(), Outcome::Stuck);
@@ -200,7 +200,7 @@ fn the_same_failure_on_the_same_tree_twice_is_stuck() {
 }
 
 #[test]
-fn an_agent_that_changes_nothing_is_told_once_and_never_verified() {
+fn machine_unchanged_gets_one_more_attempt() {
     let nothing = fate(ReportStatus::Pass, 0);
     let simulation = Simulation::play(&world(5, vec![nothing.clone(), nothing.clone()]));
     let run = simulation.run();
@@ -221,7 +221,7 @@ fn an_agent_that_changes_nothing_is_told_once_and_never_verified() {
 }
 
 #[test]
-fn a_cap_stops_before_an_attempt_that_may_break_it() {
+fn machine_budget_stops_before_exceeding_attempt() {
     let mut world = world(
         5,
         vec![fate(ReportStatus::Fail, 1), fate(ReportStatus::Fail, 2)],
@@ -233,7 +233,7 @@ fn a_cap_stops_before_an_attempt_that_may_break_it() {
 }
 
 #[test]
-fn the_best_tree_is_put_back_when_the_attempts_are_used_up() {
+fn machine_restores_best_tree_at_the_end() {
     let (better, worse) = (fate(ReportStatus::Fail, 1), fate(ReportStatus::Fail, 2));
     let simulation = Simulation::play(&world(1, vec![better, worse]));
     let run = simulation.run();
@@ -250,7 +250,7 @@ fn the_best_tree_is_put_back_when_the_attempts_are_used_up() {
 }
 
 #[test]
-fn after_a_crash_the_next_number_begins_from_the_tree_of_the_one_that_was_cut_off() {
+fn machine_attempt_after_crash_starts_from_same_tree() {
     let mut world = world(
         2,
         vec![fate(ReportStatus::Fail, 1), fate(ReportStatus::Pass, 2)],
@@ -275,7 +275,7 @@ fn after_a_crash_the_next_number_begins_from_the_tree_of_the_one_that_was_cut_of
 }
 
 #[test]
-fn a_person_decides_where_a_gate_cannot() {
+fn machine_undecided_gate_needs_review() {
     let mut simulation = Simulation {
         state: JournalState::default(),
         journal: Vec::new(),

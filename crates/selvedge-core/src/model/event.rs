@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_of_a_later_release_keeps_its_raw_value() {
+    fn event_of_later_release_keeps_raw_value() {
         let line = r#"{"v":1,"run_id":"0190163d-8694-739b-aea5-966c26f8ad91","seq":3,
             "at":"2026-01-02T03:04:05Z","type":"moon_phase_changed","data":{"phase":"full"}}"#;
         let envelope: Envelope = serde_json::from_str(line).unwrap();
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_type_with_data_of_another_shape_is_unknown_too() {
+    fn event_with_other_data_is_unknown() {
         let event = Event::from_parts(
             "run_finished".into(),
             serde_json::json!({"outcome": "eaten"}),
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn events_survive_the_way_there_and_back() {
+    fn event_round_trip() {
         for event in [
             Event::Suspended,
             Event::RunFinished {

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_id_can_never_be_an_option() {
+    fn tree_id_is_never_an_option() {
         for text in [
             "",
             "--output=/etc/passwd",

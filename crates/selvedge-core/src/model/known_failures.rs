@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn task_names_a_test_by_its_id_its_words_or_its_file() {
+    fn task_names_test_by_id_name_or_file() {
         let id = "tests/test_cart.py::TestCart::test_total_of_empty[eur]";
         for task in [
             "Make tests/test_cart.py pass",
@@ -172,13 +172,13 @@ mod tests {
     }
 
     #[test]
-    fn file_is_read_line_by_line() {
+    fn known_failures_file_is_read_by_line() {
         let known = KnownFailures::parse("# why\n\n  a::b \na::b\n src/x.test.js > adds [1]\n");
         assert_eq!(known.ids(), ["a::b", "src/x.test.js > adds [1]"]);
     }
 
     #[test]
-    fn words_of_earlier_releases_excuse_nothing() {
+    fn known_failures_of_earlier_releases_excuse_nothing() {
         for word in ["\"tolerate\"", "\"block\"", "[]"] {
             let known: KnownFailures = serde_json::from_str(word).unwrap();
             assert_eq!(known, KnownFailures::default());

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sum_is_as_trustworthy_as_its_weakest_part() {
+    fn cost_sum_has_weakest_source() {
         let reported = Cost::reported(MicroUsd(5));
         let sum = reported + Cost::UNKNOWN;
         assert_eq!(
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn dollars_round_to_micro_dollars_and_nonsense_is_refused() {
+    fn micro_usd_rounds_and_rejects_invalid() {
         assert_eq!(MicroUsd::from_usd(0.023_400_4), Some(MicroUsd(23_400)));
         assert_eq!(MicroUsd::from_usd(-1.0), None);
         assert_eq!(MicroUsd::from_usd(f64::NAN), None);

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_outcome_has_its_exit_code_its_status_and_its_word() {
+    fn outcome_exit_code_status_and_name() {
         use Outcome as O;
         use VerificationStatus as V;
         let table = [

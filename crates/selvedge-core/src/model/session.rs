@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_failed_is_redone_by_one_that_did_not() {
+    fn failed_write_is_resolved_by_later_success() {
         let mut calls = Vec::new();
         call("Edit", Some("a"), Some("no such text")).add(&mut calls);
         call("Edit", Some("b"), Some("no such text")).add(&mut calls);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_calls_those_that_are_undone_stay() {
+    fn tool_calls_keep_unresolved_ones() {
         let mut calls = Vec::new();
         call("Edit", Some("a"), Some("no such text")).add(&mut calls);
         for _ in 0..3 * ToolCall::MAX_KEPT {

@@ -21,7 +21,7 @@ fn asked(id: &str, depends_on: &[&str]) -> Subtask {
 }
 
 #[test]
-fn what_could_never_be_carried_out_is_refused() {
+fn plan_rejects_impossible_graph() {
     let said = |subtasks: &[Subtask]| check_subtasks(subtasks).unwrap_err().to_string();
     assert_eq!(
         check_subtasks(&[asked("a", &[]), asked("b", &["a"])]),
@@ -192,7 +192,7 @@ const DIAMOND: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn a_subtask_begins_once_all_that_it_depends_on_is_verified() {
+fn plan_starts_subtask_after_its_dependencies() {
     let mut walk = Walk::of(DIAMOND, Budget::default());
     for id in ["a", "b", "c", "d", "apart"] {
         assert_eq!(walk.next(), format!("begin {id}"));
@@ -203,7 +203,7 @@ fn a_subtask_begins_once_all_that_it_depends_on_is_verified() {
 }
 
 #[test]
-fn a_failed_one_stops_what_depends_on_it_and_nothing_else() {
+fn plan_failure_stops_only_dependents() {
     let mut walk = Walk::of(DIAMOND, Budget::default());
     walk.done("a", Outcome::Verified);
     walk.done("b", Outcome::MaxRetriesExhausted);
@@ -227,7 +227,7 @@ fn a_failed_one_stops_what_depends_on_it_and_nothing_else() {
 }
 
 #[test]
-fn nothing_begins_after_a_cancellation_or_beyond_the_budget() {
+fn plan_starts_nothing_after_cancellation_or_budget() {
     let mut walk = Walk::of(DIAMOND, Budget::default());
     walk.done("a", Outcome::Cancelled);
     assert_eq!(walk.next(), "cancelled");
@@ -250,7 +250,7 @@ fn nothing_begins_after_a_cancellation_or_beyond_the_budget() {
 }
 
 #[test]
-fn of_several_executions_the_one_that_most_agree_with_stays() {
+fn best_of_n_selects_most_common_result() {
     let cases = [
         // Behaviour and tree of each verified execution; the expected selection.
         (

@@ -174,7 +174,7 @@ mod tests {
     };
 
     #[test]
-    fn the_built_in_table_agrees_with_what_claude_code_reported() {
+    fn price_table_agrees_with_claude_code() {
         PriceTable::parse(include_str!("prices.toml")).unwrap();
         let table = PriceTable::built_in();
         // A recorded session: 0.00765 dollars for these tokens.
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_found_by_every_spelling_and_never_by_resemblance() {
+    fn price_lookup_accepts_spellings_only() {
         let table = PriceTable::built_in();
         let haiku = table.price("claude-haiku-4-5");
         assert!(haiku.is_some());
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_exact_and_a_flood_of_tokens_saturates() {
+    fn price_sums_are_exact_and_saturate() {
         let table = "as_of = '2000-01-01'\nreference = 'm'\n\
                      [[model]]\nnames = ['m']\ninput = 0.0005\noutput = 1";
         let table = PriceTable::parse(table).unwrap();
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cached_token_without_a_price_of_its_own_costs_as_much_as_a_fresh_one() {
+    fn price_of_cached_tokens_defaults_to_input_price() {
         let table = "as_of = ''\nreference = 'm'\n[[model]]\nnames = ['m']\ninput = 2\noutput = 0";
         let usage = Usage {
             input: 1,
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_with_nonsense_is_refused() {
+    fn price_table_rejects_invalid_values() {
         let table = |rest: &str| PriceTable::parse(&format!("as_of = ''\nreference = 'm'\n{rest}"));
         let model = "[[model]]\nnames = ['m']\noutput = 1\ninput = ";
         assert!(matches!(table(""), Err(PriceTableError::NoReference(_))));

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_hangs_on_a_name_is_taken_off_and_nothing_else() {
+    fn model_name_suffixes_are_removed() {
         for (spelled, name) in [
             ("gpt-5-mini-2025-08-07", "gpt-5-mini"),
             ("openai/gpt-5.2", "gpt-5.2"),

@@ -7,7 +7,7 @@ use askama::Template;
 use selvedge_digest::{DEFAULT_BUDGET_TOKENS, estimate_tokens};
 
 use super::names::{UnlistedFailures, first_names};
-use super::untrusted::{fence, head_within, one_line, tail_within};
+use super::untrusted::{fence, head_within, heads_within, one_line, tail_within};
 use crate::model::{
     AttemptEnd, BetweenAttempts, CheckReport, CheckStatus, GuardReport, Report, ReportStatus,
     StepKind,
@@ -90,7 +90,12 @@ pub(super) fn build_correction(run: &Run) -> Option<String> {
     let more: Vec<_> = report.failing_checks().skip(MAX_FAILED_SHOWN).collect();
     correction.more_failed = UnlistedFailures::of(&more, left.saturating_sub(DIGESTS_RESERVED));
     let mut left = CORRECTION_TOKENS.saturating_sub(tokens(&correction) + SLACK_TOKENS);
-    let digest_budget = left.min(DEFAULT_BUDGET_TOKENS);
+    let shown = report.failing_checks().take(MAX_FAILED_SHOWN);
+    // The names before a digest do not push out the locations in it.
+    let names: usize = shown
+        .map(|check| estimate_tokens(&named_tests(check)))
+        .sum();
+    let digest_budget = left.min(DEFAULT_BUDGET_TOKENS + names);
     left -= fill_digests(&mut correction, report, digest_budget);
     correction.previous_output = quotation(attempt, left);
     correction.fence = choose_fence(run, &correction);
@@ -228,6 +233,14 @@ fn passed_title(check: &CheckReport) -> String {
 
 /// A check's digest, preceded by the regressed tests and those that failed already.
 fn named_digest(check: &CheckReport) -> Option<String> {
+    let mut text = named_tests(check);
+    let digest = check.digest.as_deref().map(sanitize_text);
+    text += digest.as_deref().map_or("", str::trim);
+    (!text.is_empty() || digest.is_some()).then_some(text)
+}
+
+/// The regressed tests of a check, and those that failed already.
+fn named_tests(check: &CheckReport) -> String {
     let lists = [
         ("passed before, fail now", &check.regressed_tests),
         ("failed before in the same way", &check.preexisting_tests),
@@ -245,36 +258,27 @@ fn named_digest(check: &CheckReport) -> Option<String> {
             more => format!("; and {more} more\n"),
         };
     }
-    let digest = check.digest.as_deref().map(sanitize_text);
-    text += digest.as_deref().map_or("", str::trim);
-    (!text.is_empty() || digest.is_some()).then_some(text)
+    text
 }
 
 /// Fills in the digests of the named checks, with fair shares of the budget; returns the used tokens.
 fn fill_digests(correction: &mut CorrectivePrompt, report: &Report, budget: usize) -> usize {
-    let digests: Vec<Option<String>> = report
-        .failing_checks()
-        .take(MAX_FAILED_SHOWN)
-        .map(named_digest)
+    let checks = report.failing_checks().take(MAX_FAILED_SHOWN);
+    let digests: Vec<String> = checks
+        .map(|check| named_digest(check).unwrap_or_default())
         .collect();
-    let mut waiting = digests
-        .iter()
-        .flatten()
-        .filter(|digest| !digest.is_empty())
-        .count();
     let mut used = 0;
-    for (check, digest) in correction.failed.iter_mut().zip(digests) {
-        let Some(digest) = digest.filter(|digest| !digest.is_empty()) else {
-            continue;
-        };
-        // The unused share of a short digest goes to the following ones.
-        let share = (budget - used) / waiting.max(1);
-        waiting = waiting.saturating_sub(1);
-        let digest = head_within(&digest, share);
-        used = (used + estimate_tokens(&digest)).min(budget);
-        check.digest = Some(digest);
+    for (check, digest) in correction
+        .failed
+        .iter_mut()
+        .zip(heads_within(&digests, budget))
+    {
+        if !digest.is_empty() {
+            used += estimate_tokens(&digest);
+            check.digest = Some(digest);
+        }
     }
-    used
+    used.min(budget)
 }
 
 fn quotation(attempt: &Attempt, tokens: usize) -> Option<String> {

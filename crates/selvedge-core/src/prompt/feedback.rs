@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use askama::Template;
 
 use super::names::UnlistedFailures;
-use super::untrusted::{fence, head_within, one_line};
+use super::untrusted::{fence, heads_within, one_line};
 use crate::model::{CheckReport, CheckStatus, Report};
 use crate::sanitize::sanitize_text;
 
@@ -42,28 +42,25 @@ pub fn feedback(report: &Report, tokens: usize) -> String {
         |check: &&CheckReport| check.status == CheckStatus::Error || check.status.is_failure();
     let failed: Vec<&CheckReport> = report.checks.iter().filter(stands).collect();
     let shown = failed.len().min(MAX_NAMED);
-    let mut left = tokens;
-    let mut checks = Vec::new();
-    for (index, check) in failed.iter().take(MAX_NAMED).enumerate() {
-        let share = left / (shown - index);
-        let digest = check
-            .digest
-            .as_deref()
-            .map(|text| head_within(&sanitize_text(text), share));
-        left -= digest
-            .as_deref()
-            .map_or(0, selvedge_digest::estimate_tokens)
-            .min(left);
-        checks.push(FeedbackCheck {
+    let digests: Vec<String> = failed
+        .iter()
+        .take(MAX_NAMED)
+        .map(|check| sanitize_text(check.digest.as_deref().unwrap_or_default()))
+        .collect();
+    let heads = heads_within(&digests, tokens);
+    let checks: Vec<FeedbackCheck> = failed
+        .iter()
+        .zip(heads)
+        .map(|(check, head)| FeedbackCheck {
             title: one_line(check.label(), MAX_LINE_CHARS),
             status: check.status.label(),
             reason: check
                 .reason
                 .as_deref()
                 .map(|it| one_line(it, MAX_LINE_CHARS)),
-            digest,
-        });
-    }
+            digest: check.digest.is_some().then_some(head),
+        })
+        .collect();
     let passed = report.checks.iter();
     let passed = passed.filter(|check| check.status == CheckStatus::Pass);
     let passed = passed

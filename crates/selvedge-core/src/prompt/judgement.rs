@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_the_work_gets_out_of_its_fence() {
+    fn judge_prompt_fences_untrusted_text() {
         let benign = told("");
         for text in ADDRESSED_TO_JUDGES {
             let told = told(text);
@@ -251,12 +251,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_judge_is_told() {
+    fn judge_prompt_text() {
         insta::assert_snapshot!(told("(see above)"));
     }
 
     #[test]
-    fn a_diff_that_is_cut_is_said_to_be_cut() {
+    fn judge_prompt_marks_truncated_diff() {
         let spec = spec(&SimulatedWorld::default());
         let report = report(1, ReportStatus::Pass, None);
         let diff = "+ one more line of a large change\n".repeat(100_000);

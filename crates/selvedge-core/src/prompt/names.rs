@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_shortened_before_any_is_left_out() {
+    fn first_names_shortens_before_omitting() {
         let names: Vec<String> = (0..40)
             .map(|n| format!("{n} {}", "long ".repeat(30)))
             .collect();

@@ -145,7 +145,7 @@ fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
 }
 
 #[test]
-fn a_correction_says_what_failed_what_passed_and_what_to_do() {
+fn correction_lists_failed_and_passed_checks() {
     let checks = [
         check(
             "sh test.sh",
@@ -192,7 +192,7 @@ fn correction_names_regressions_within_the_fence() {
 }
 
 #[test]
-fn every_failed_check_is_named_however_many_there_are() {
+fn correction_names_every_failed_check() {
     let digest = "the same long story again\n".repeat(200);
     let names: Vec<String> = (1..=40).map(|n| format!("sh check-{n:02}.sh")).collect();
     let checks = names
@@ -211,7 +211,32 @@ fn every_failed_check_is_named_however_many_there_are() {
 }
 
 #[test]
-fn the_honest_way_out_is_recognised_at_the_beginning_of_a_line_only() {
+fn correction_cuts_no_digest_if_all_fit_together() {
+    let long: Vec<String> = (1..=5)
+        .map(|n| {
+            format!("tests/test_shop.py::test_of_a_longer_name_{n} (line {n}00): assert {n} == 7\n")
+        })
+        .collect();
+    let long = long.concat();
+    let digests = [
+        long.as_str(),
+        "a.c:7: no",
+        "b.c:7: no",
+        "c.c:7: no",
+        "d.c:7: no",
+    ];
+    let checks = digests.map(|digest| check("make", CheckStatus::Fail, Some(digest)));
+    let correction = next_prompt(&run_of(1, &checks, "done")).correction.unwrap();
+    for text in [long.trim(), "d.c:7: no"] {
+        assert!(
+            correction.contains(text),
+            "{text} is missing in {correction}"
+        );
+    }
+}
+
+#[test]
+fn cannot_satisfy_must_start_a_line() {
     let said = parse_cannot_satisfy("I tried.\n  CANNOT_SATISFY: the API is gone\nBye");
     assert_eq!(said, Some("the API is gone"));
     assert_eq!(
@@ -237,7 +262,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_correction_stays_small_and_keeps_the_task_whatever_went_before(
+    fn correction_is_bounded_for_random_runs(
         attempts in 1..=6_u32,
         digests in prop::collection::vec(prop::option::of(hostile()), 1..12),
         targets in prop::collection::vec(hostile(), 12),

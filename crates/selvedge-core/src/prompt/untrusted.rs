@@ -48,6 +48,24 @@ pub(super) fn head_within(text: &str, tokens: usize) -> String {
     kept
 }
 
+/// The beginnings of several texts within one budget, in fair shares: tokens that one text does not need go to the
+/// others, wherever it stands.
+pub(super) fn heads_within(texts: &[String], tokens: usize) -> Vec<String> {
+    let mut shortest_first: Vec<(usize, &String)> = texts.iter().enumerate().collect();
+    shortest_first.sort_by_cached_key(|(_, text)| estimate_tokens(text));
+    let mut left = tokens;
+    let mut waiting = texts.len();
+    let mut heads: Vec<(usize, String)> = Vec::new();
+    for (index, text) in shortest_first {
+        let head = head_within(text, left / waiting.max(1));
+        left = left.saturating_sub(estimate_tokens(&head));
+        waiting = waiting.saturating_sub(1);
+        heads.push((index, head));
+    }
+    heads.sort_by_key(|(index, _)| *index);
+    heads.into_iter().map(|(_, head)| head).collect()
+}
+
 /// The end of a text within a number of characters and a budget of tokens.
 pub(super) fn tail_within(text: &str, chars: usize, tokens: usize) -> String {
     let mut tail: Vec<char> = text.trim_end().chars().rev().take(chars).collect();

@@ -75,7 +75,7 @@ fn forms(value: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_form_is_found_at_every_split_and_leaves_nothing() {
+fn redact_finds_every_form_at_every_split() {
     let redactor = redactor();
     for (name, value) in [("DEPLOY_KEY", KEY), ("PLAIN_TOKEN", PLAIN)] {
         for form in forms(value) {
@@ -105,7 +105,7 @@ fn every_form_is_found_at_every_split_and_leaves_nothing() {
 }
 
 #[test]
-fn an_encoding_broken_into_lines_is_found() {
+fn redact_finds_wrapped_encodings() {
     let value = "a-long-secret-0123456789-".repeat(6);
     let redactor = Redactor::new(&[Secret::new("LONG", value.as_str())]);
     for shift in 0..90 {
@@ -127,14 +127,14 @@ fn an_encoding_broken_into_lines_is_found() {
 }
 
 #[test]
-fn secrets_that_overlap_go_together() {
+fn redact_overlapping_secrets() {
     let redactor = redactor();
     let text = "(q7Rt5Yw2Pz8Kd4Xnabababababab)";
     assert_eq!(redactor.redact_text(text), "([redacted:PLAIN_TOKEN]abab)");
 }
 
 #[test]
-fn known_formats_are_found_and_what_only_looks_like_them_is_not() {
+fn redact_known_formats_only() {
     let redactor = Redactor::default();
     let long = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V2";
     let jwt = format!("eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.{long}");
@@ -220,7 +220,7 @@ fn known_formats_are_found_and_what_only_looks_like_them_is_not() {
 
 /// After a key, the next one is searched differently up to a certain distance.
 #[test]
-fn a_key_is_found_however_far_behind_another_it_stands() {
+fn redact_finds_distant_keys() {
     let redactor = Redactor::default();
     for key in [
         "sk-ant-api03-0123456789abcdef",
@@ -239,7 +239,7 @@ fn a_key_is_found_however_far_behind_another_it_stands() {
 }
 
 #[test]
-fn names_and_values_are_told_apart() {
+fn secret_names_and_values() {
     for name in [
         "ANTHROPIC_API_KEY",
         "GITHUB_TOKEN",
@@ -285,7 +285,7 @@ fn names_and_values_are_told_apart() {
 }
 
 #[test]
-fn an_event_loses_its_secrets_and_stays_one() {
+fn redact_event_keeps_its_type() {
     use crate::model::Event;
     let event = Event::CancelRequested {
         reason: format!("because {PLAIN}"),
@@ -358,7 +358,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn every_cut_gives_the_same(text in texts(), cuts in proptest::collection::vec(0..=1000_usize, 0..6)) {
+    fn redact_stream_is_independent_of_chunks(text in texts(), cuts in proptest::collection::vec(0..=1000_usize, 0..6)) {
         let redactor = redactor();
         let whole = redactor.redact_text(&text).into_owned();
         let mut places: Vec<usize> = cuts.iter().map(|cut| cut * text.len() / 1000).collect();
@@ -380,7 +380,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_without_a_secret_stay_as_they_are(bytes in proptest::collection::vec(any::<u8>(), 0..2000), cut in 0..2000_usize) {
+    fn redact_keeps_bytes_without_secrets(bytes in proptest::collection::vec(any::<u8>(), 0..2000), cut in 0..2000_usize) {
         let (one, other) = bytes.split_at(cut.min(bytes.len()));
         prop_assert_eq!(streamed(&redactor(), [one, other]), bytes.clone());
     }

@@ -150,24 +150,16 @@ pub trait DashboardBackend: Send + Sync {
     /// Lists the tasks that match a query.
     fn tasks<'a>(
         &'a self,
-        visitor: &'a DashboardUser,
+        user: &'a DashboardUser,
         query: &'a TaskQuery,
     ) -> DashboardFuture<'a, TaskList>;
 
     /// One task with its history.
-    fn task<'a>(
-        &'a self,
-        visitor: &'a DashboardUser,
-        id: &'a str,
-    ) -> DashboardFuture<'a, TaskDetail>;
+    fn task<'a>(&'a self, user: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, TaskDetail>;
 
     /// All of a plan whose [`TaskHistory`] only summarises its subtasks; not called for other tasks.
-    fn plan<'a>(
-        &'a self,
-        visitor: &'a DashboardUser,
-        id: &'a str,
-    ) -> DashboardFuture<'a, PlanDetail> {
-        let _ = (visitor, id);
+    fn plan<'a>(&'a self, user: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, PlanDetail> {
+        let _ = (user, id);
         Box::pin(async {
             Err(DashboardError::NotFound(
                 "the task is not a plan".to_owned(),
@@ -193,34 +185,30 @@ pub trait DashboardBackend: Send + Sync {
     ) -> DashboardFuture<'a, DiffContent>;
 
     /// Statistics of every run.
-    fn run_stats<'a>(&'a self, visitor: &'a DashboardUser) -> DashboardFuture<'a, Vec<RunStats>>;
+    fn run_stats<'a>(&'a self, user: &'a DashboardUser) -> DashboardFuture<'a, Vec<RunStats>>;
 
     /// The workers, where there are any.
-    fn fleet<'a>(
-        &'a self,
-        visitor: &'a DashboardUser,
-    ) -> DashboardFuture<'a, Option<FleetOverview>>;
+    fn fleet<'a>(&'a self, user: &'a DashboardUser) -> DashboardFuture<'a, Option<FleetOverview>>;
 
     /// A token that changes whenever a page may have changed: the page of one task, or any page. Every open
     /// page polls it twice a second, so it must be cheap.
     fn change_token<'a>(
         &'a self,
-        visitor: &'a DashboardUser,
+        user: &'a DashboardUser,
         task: Option<&'a str>,
     ) -> DashboardFuture<'a, String>;
 
     /// Carries out a review decision. Returns the message for the user.
     fn review<'a>(
         &'a self,
-        visitor: &'a DashboardUser,
+        user: &'a DashboardUser,
         id: &'a str,
         decision: ReviewSubmission,
     ) -> DashboardFuture<'a, String>;
 
     /// Cancels a task permanently.
-    fn cancel<'a>(&'a self, visitor: &'a DashboardUser, id: &'a str)
-    -> DashboardFuture<'a, String>;
+    fn cancel<'a>(&'a self, user: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, String>;
 
     /// Creates a new task like this one. Returns its id for links.
-    fn retry<'a>(&'a self, visitor: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, String>;
+    fn retry<'a>(&'a self, user: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, String>;
 }

@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_says_all_that_is_not_as_usual() {
+    fn task_query_url_contains_only_non_defaults() {
         assert_eq!(TaskQuery::default().address(), "/");
         let query = TaskQuery {
             group: "failed".into(),

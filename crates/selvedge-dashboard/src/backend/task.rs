@@ -248,13 +248,13 @@ pub struct TaskDetail {
 
 /// Applies a query to a list of all tasks, for backends that hold all of them in memory.
 pub fn filter_tasks(all: &[TaskListItem], query: &TaskQuery) -> TaskList {
-    let needle = query.text.to_lowercase();
+    let search_text = query.text.to_lowercase();
     let found = |row: &&TaskListItem| {
         let agent = query.agent.is_empty() || row.agent == query.agent;
-        let text = needle.is_empty()
+        let text = search_text.is_empty()
             || [&row.description, &row.workspace, &row.id, &row.short]
                 .iter()
-                .any(|text| text.to_lowercase().contains(&needle));
+                .any(|text| text.to_lowercase().contains(&search_text));
         agent && text
     };
     let mut groups = BTreeMap::new();

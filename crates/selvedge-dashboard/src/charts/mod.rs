@@ -8,11 +8,11 @@ pub type ChartSegment = (&'static str, f64);
 
 /// One horizontal bar with its parts side by side. `says` is the text alternative for screen readers.
 pub fn bar(parts: &[ChartSegment], says: &str) -> Markup {
-    let whole: f64 = parts.iter().map(|(_, amount)| amount).sum();
+    let total: f64 = parts.iter().map(|(_, amount)| amount).sum();
     let mut svg = begin_svg("bar", "0 0 1000 24", says);
     let mut x = 0.0;
     for (class, amount) in parts.iter().filter(|(_, amount)| *amount > 0.0) {
-        let width = amount / whole * 1000.0;
+        let width = amount / total * 1000.0;
         push_rectangle(&mut svg, class, [x, 0.0, width, 24.0]);
         x += width;
     }
@@ -42,9 +42,9 @@ pub fn columns(columns: &[Vec<ChartSegment>], says: &str) -> Markup {
 }
 
 /// A timeline in one row: each part has a class, a start and a length within `whole`.
-pub fn span(parts: &[(&'static str, f64, f64)], whole: f64, says: &str) -> Markup {
+pub fn span(parts: &[(&'static str, f64, f64)], total: f64, says: &str) -> Markup {
     let mut svg = begin_svg("span", "0 0 1000 16", says);
-    let scale = 1000.0 / whole.max(1.0);
+    let scale = 1000.0 / total.max(1.0);
     push_rectangle(&mut svg, "ground", [0.0, 7.0, 1000.0, 2.0]);
     for (class, from, length) in parts {
         // A minimum width keeps very short parts visible.
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_share_the_bar_and_nothing_of_nothing_is_no_number() {
+    fn segments_divide_the_bar_without_rounding_errors() {
         let svg = bar(&[("first", 3.0), ("rescued", 1.0)], "3 of \"4\"");
         assert!(svg.as_str().contains("width=\"750.0\""), "{svg}");
         assert!(

@@ -82,15 +82,15 @@ pub fn parse_diff(diff: &[u8]) -> Vec<FileDiff> {
         let Some(file) = files.last_mut() else {
             continue;
         };
-        if let Some(place) = at.as_mut().filter(|place| place.has_lines_left()) {
-            let row = place.take_line(raw);
+        if let Some(cursor) = at.as_mut().filter(|cursor| cursor.has_lines_left()) {
+            let row = cursor.take_line(raw);
             file.added += usize::from(row.kind == DiffLineKind::Added);
             file.removed += usize::from(row.kind == DiffLineKind::Removed);
             file.rows.push(row);
-        } else if let Some(place) = HunkCursor::parse(raw) {
+        } else if let Some(cursor) = HunkCursor::parse(raw) {
             file.rows
                 .push(diff_line(DiffLineKind::Hunk, None, None, raw));
-            at = Some(place);
+            at = Some(cursor);
         } else if raw.starts_with(b"new file") {
             file.note = "added";
         } else if raw.starts_with(b"deleted file") {
@@ -111,8 +111,8 @@ fn is_heading(raw: &[u8]) -> bool {
 
 /// Parses `a/PATH b/PATH`. Both paths have the same length, because renames are not detected.
 fn parse_path(rest: &[u8]) -> String {
-    let half = rest.len() / 2;
-    let after = rest.get(half + 1..).unwrap_or(rest);
+    let middle = rest.len() / 2;
+    let after = rest.get(middle + 1..).unwrap_or(rest);
     let path = after.strip_prefix(b"b/").unwrap_or(after);
     String::from_utf8_lossy(path).into_owned()
 }
@@ -142,14 +142,14 @@ impl HunkCursor {
             let valid = raw.get(..error.valid_up_to()).unwrap_or_default();
             std::str::from_utf8(valid).unwrap_or_default()
         });
-        let mut words = text.strip_prefix("@@ ")?.split(' ');
+        let mut parts = text.strip_prefix("@@ ")?.split(' ');
         let side = |word: &str, sign: char| -> Option<(u32, u32)> {
             let word = word.strip_prefix(sign)?;
             let (line, count) = word.split_once(',').unwrap_or((word, "1"));
             Some((line.parse().ok()?, count.parse().ok()?))
         };
-        let before = side(words.next()?, '-')?;
-        let after = side(words.next()?, '+')?;
+        let before = side(parts.next()?, '-')?;
+        let after = side(parts.next()?, '+')?;
         Some(Self {
             before: before.0,
             after: after.0,
@@ -191,7 +191,7 @@ mod tests {
     const DIFF: &str = "diff --git a/x y b/x y\nindex 1..2 100644\n--- a/x y\n+++ b/x y\n@@ -1,2 +1,2 @@ fn\n-old\n+--- new\n same\n\\ No newline at end of file\ndiff --git a/n b/n\nnew file mode 100644\n@@ -0,0 +1 @@\n+<b>\n";
 
     #[test]
-    fn lines_keep_their_numbers_and_a_line_is_never_a_heading() {
+    fn parse_diff_numbers_lines_and_ignores_heading_lookalikes() {
         let files = parse_diff(DIFF.as_bytes());
         assert_eq!(files.len(), 2);
         assert_eq!(

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_of_several_agents_and_plain_lines_are_read() {
+    fn parse_transcript_reads_records_of_several_agents() {
         let printed = concat!(
             r#"{"type":"system","subtype":"init","tools":[]}"#,
             "\n",

@@ -10,7 +10,7 @@ use super::frame::PageFrame;
 pub(crate) struct LoginPage {
     pub(crate) frame: PageFrame,
     /// Whether a token can be entered; otherwise a login link is printed in a terminal.
-    pub(crate) asks: bool,
+    pub(crate) needs_token: bool,
     /// Why the last login failed.
     pub(crate) refused: String,
     /// Whether the user is logged in now, and the page only leads on to the dashboard.

@@ -26,7 +26,7 @@ pub(crate) struct PageFrame {
     /// Section of the page.
     pub(crate) nav_item: NavItem,
     /// Name of the user; `None` before login.
-    pub(crate) visitor: Option<String>,
+    pub(crate) user_name: Option<String>,
     /// CSRF token for the page's forms.
     pub(crate) csrf: String,
     /// Whether there are workers to show.
@@ -46,12 +46,12 @@ impl PageFrame {
     pub(crate) fn new(
         title: impl Into<String>,
         here: NavItem,
-        visitor: Option<&DashboardUser>,
+        user: Option<&DashboardUser>,
     ) -> Self {
         Self {
             title: title.into(),
             nav_item: here,
-            visitor: visitor.map(|it| crate::text::single_line(&it.name, 40)),
+            user_name: user.map(|it| crate::text::single_line(&it.name, 40)),
             csrf: String::new(),
             has_fleet: false,
             live: String::new(),

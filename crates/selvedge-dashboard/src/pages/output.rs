@@ -106,19 +106,19 @@ mod tests {
 
     /// Every byte is on exactly one page.
     fn check(output: &[u8]) {
-        let mut whole = Vec::new();
+        let mut all_lines = Vec::new();
         let pages = u64::try_from(output.len()).unwrap().div_ceil(PAGE_BYTES);
         for number in 1..=pages.max(1) {
             let (from, length) = page_range(number);
             let from = usize::try_from(from).unwrap().min(output.len());
             let to = (from + length).min(output.len());
-            whole.extend_from_slice(page_bytes(&output[from..to], number));
+            all_lines.extend_from_slice(page_bytes(&output[from..to], number));
         }
-        assert!(whole == output);
+        assert!(all_lines == output);
     }
 
     #[test]
-    fn pages_part_at_lines_and_lose_nothing() {
+    fn page_break_is_at_lines_and_loses_nothing() {
         let lines: Vec<u8> = (0..40_000)
             .flat_map(|n| format!("line {n}\n").into_bytes())
             .collect();

@@ -57,7 +57,7 @@ impl StatsPage {
             each: format_optional_cost(share.mean_cost()),
         };
         let times = &figures.over_time;
-        let ends = times.first().zip(times.last());
+        let first_and_last = times.first().zip(times.last());
         let columns: Vec<Vec<ChartSegment>> = times
             .iter()
             .map(|group| chart_segments(&group.bought))
@@ -83,7 +83,7 @@ impl StatsPage {
                 &columns,
                 "Judged tasks for each day or week, as in the table",
             ),
-            times: ends.map(|(first, last)| (first.name.clone(), last.name.clone())),
+            times: first_and_last.map(|(first, last)| (first.name.clone(), last.name.clone())),
             total: cost(all.cost()),
             retries: cost(all.retries.cost),
             per_rescue: format_optional_cost(all.cost_per_rescue),

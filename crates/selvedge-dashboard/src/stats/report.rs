@@ -260,16 +260,16 @@ fn group_by_time(runs: &[&RunStats], zone: &TimeZone) -> Vec<StatsGroup> {
 
 fn check_totals(runs: &[&RunStats]) -> Vec<CheckTotals> {
     let mut all: BTreeMap<&str, CheckTotals> = BTreeMap::new();
-    for (name, facts) in runs.iter().flat_map(|run| &run.checks) {
+    for (name, check_stats) in runs.iter().flat_map(|run| &run.checks) {
         let figures = all.entry(name).or_default();
         figures.name.clone_from(name);
         figures.tasks += 1;
-        figures.runs += u64::from(facts.runs);
-        figures.failures += u64::from(facts.failures);
-        figures.flaky += u64::from(facts.flaky);
-        figures.mended += u64::from(facts.mended);
-        figures.total_ms = figures.total_ms.saturating_add(facts.total_ms);
-        figures.slowest_ms = figures.slowest_ms.max(facts.slowest_ms);
+        figures.runs += u64::from(check_stats.runs);
+        figures.failures += u64::from(check_stats.failures);
+        figures.flaky += u64::from(check_stats.flaky);
+        figures.mended += u64::from(check_stats.mended);
+        figures.total_ms = figures.total_ms.saturating_add(check_stats.total_ms);
+        figures.slowest_ms = figures.slowest_ms.max(check_stats.slowest_ms);
         figures.mean_ms = figures.total_ms / figures.runs.max(1);
     }
     let mut all: Vec<_> = all.into_values().collect();
@@ -278,15 +278,15 @@ fn check_totals(runs: &[&RunStats]) -> Vec<CheckTotals> {
 }
 
 fn guard_counts(runs: &[&RunStats]) -> BTreeMap<String, [u64; 2]> {
-    let mut caught: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+    let mut caught_by_name: BTreeMap<String, [u64; 2]> = BTreeMap::new();
     for (kind, strength) in runs.iter().flat_map(|run| &run.guard) {
         let kind = serde_json::to_value(kind).unwrap_or_default();
         let name = kind.as_str().unwrap_or("unknown").replace('_', " ");
-        let [offences, flags] = caught.entry(name).or_default();
+        let [offences, flags] = caught_by_name.entry(name).or_default();
         match strength {
             FindingSeverity::Violation => *offences += 1,
             FindingSeverity::Strong | FindingSeverity::Weak => *flags += 1,
         }
     }
-    caught
+    caught_by_name
 }

@@ -166,13 +166,13 @@ fn check_stats(run: &Run) -> BTreeMap<String, CheckStats> {
         let label = check.label().to_owned();
         let failed = check.status.is_failure();
         let before = failing.insert(label.clone(), failed);
-        let facts = all.entry(label).or_default();
-        facts.runs += 1;
-        facts.failures += u32::from(failed);
-        facts.flaky += u32::from(check.marks.flaky);
-        facts.total_ms = facts.total_ms.saturating_add(check.duration_ms);
-        facts.slowest_ms = facts.slowest_ms.max(check.duration_ms);
-        facts.mended |= before == Some(true) && !failed;
+        let totals = all.entry(label).or_default();
+        totals.runs += 1;
+        totals.failures += u32::from(failed);
+        totals.flaky += u32::from(check.marks.flaky);
+        totals.total_ms = totals.total_ms.saturating_add(check.duration_ms);
+        totals.slowest_ms = totals.slowest_ms.max(check.duration_ms);
+        totals.mended |= before == Some(true) && !failed;
     }
     all
 }

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_classes_and_all_else_is_text() {
+    fn ansi_colours_become_classes() {
         check(
             b"\x1b[1;31mno\x1b[0m <b>",
             "<span class=\"a f1 bo\">no</span> &lt;b&gt;",
@@ -318,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_written_over_shows_what_stood_last() {
+    fn ansi_overwritten_line_shows_last_text() {
         check(b"10%\r20%\r\ndone", "20%\ndone");
         check(b"10%\r\x1b[K20%\n", "20%\n");
         check(b"ab\x08c", "ac");
     }
 
     #[test]
-    fn what_would_reach_out_of_the_page_is_a_sign() {
+    fn ansi_dangerous_characters_become_signs() {
         let sign = |what: &str| format!("<span class=\"ctl\">⟨{what}⟩</span>");
         let link = b"\x1b]8;;javascript:alert(1)\x1b\\click\x1b]8;;\x1b\\";
         check(link, &format!("{}click{}", sign("OSC 8"), sign("OSC 8")));
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_make_it_fail_or_leave_a_tag_open() {
+    fn ansi_any_bytes_produce_closed_tags() {
         let pieces: [&[u8]; 9] = [
             b"\x1b",
             b"[",

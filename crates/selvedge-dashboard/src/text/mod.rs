@@ -37,19 +37,19 @@ pub fn make_visible(text: &str) -> String {
 
 /// One line of untrusted text, at most `longest` characters: for lists.
 pub fn single_line(text: &str, longest: usize) -> String {
-    let mut words = text.split_whitespace();
-    let mut joined = words.next().unwrap_or_default().to_owned();
-    for word in words {
+    let mut parts = text.split_whitespace();
+    let mut joined = parts.next().unwrap_or_default().to_owned();
+    for word in parts {
         if joined.len() > longest.saturating_mul(4) {
             break;
         }
         joined.push(' ');
         joined.push_str(word);
     }
-    let whole = make_visible(&joined);
-    match whole.char_indices().nth(longest) {
-        None => whole,
-        Some((end, _)) => format!("{}…", whole.get(..end).unwrap_or_default()),
+    let visible = make_visible(&joined);
+    match visible.char_indices().nth(longest) {
+        None => visible,
+        Some((end, _)) => format!("{}…", visible.get(..end).unwrap_or_default()),
     }
 }
 
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_invisible_changes_how_a_text_reads() {
+    fn make_visible_shows_invisible_characters() {
         assert_eq!(make_visible("a\u{202e}b"), "a⟨U+202E⟩b");
         assert_eq!(make_visible("\x1b[31m\0\x7f"), "␛[31m␀␡");
         assert_eq!(make_visible("tab\tand\nline"), "tab\tand\nline");

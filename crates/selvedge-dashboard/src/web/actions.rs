@@ -15,39 +15,39 @@ use crate::backend::{DashboardError, ReviewSubmission};
 const MAX_REASON_CHARS: usize = 4000;
 
 /// Returns the fields of a form if it has the user's token and the user may act.
-fn validate_form(inside: &LoginSession, sent: FormResult) -> Result<FormFields, Response> {
+fn validate_form(login: &LoginSession, sent: FormResult) -> Result<FormFields, Response> {
     let fields = form_fields(sent);
-    let refuse = |why: &str| render_error(Some(inside), &DashboardError::Refused(why.to_owned()));
-    if !inside.accepts_form_token(&fields.csrf) {
+    let refuse = |why: &str| render_error(Some(login), &DashboardError::Refused(why.to_owned()));
+    if !login.accepts_form_token(&fields.csrf) {
         return Err(refuse(
             "the form belongs to another login or has expired; reload the page",
         ));
     }
-    if !inside.user.can_act {
+    if !login.user.can_act {
         return Err(refuse("your token is read-only"));
     }
     Ok(fields)
 }
 
 fn action_response(
-    inside: &LoginSession,
+    login: &LoginSession,
     id: &str,
-    done: Result<String, DashboardError>,
+    result: Result<String, DashboardError>,
 ) -> PageResult {
-    match done {
+    match result {
         Ok(_) => Ok(redirect_to(&format!("/tasks/{id}"))),
-        Err(error) => Err(render_error(Some(inside), &error)),
+        Err(error) => Err(render_error(Some(login), &error)),
     }
 }
 
 /// Checks that an id can be part of a URL unchanged.
-fn validate_id(inside: &LoginSession, id: String) -> Result<String, Response> {
+fn validate_id(login: &LoginSession, id: String) -> Result<String, Response> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if id.bytes().all(plain) {
         return Ok(id);
     }
     let error = DashboardError::NotFound("invalid task id".to_owned());
-    Err(render_error(Some(inside), &error))
+    Err(render_error(Some(login), &error))
 }
 
 /// Parses a review decision. It names the work that the page showed.
@@ -92,45 +92,45 @@ fn parse_decision(fields: &FormFields) -> Result<ReviewSubmission, &'static str>
 /// `POST /tasks/{id}/review`.
 pub(super) async fn review(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
     Path(id): Path<String>,
     sent: FormResult,
 ) -> PageResult {
-    let fields = validate_form(&inside, sent)?;
-    let id = validate_id(&inside, id)?;
+    let fields = validate_form(&login, sent)?;
+    let id = validate_id(&login, id)?;
     let decision = parse_decision(&fields)
-        .map_err(|why| render_error(Some(&inside), &DashboardError::Refused(why.to_owned())))?;
-    let answer = dashboard.backend.review(&inside.user, &id, decision).await;
-    action_response(&inside, &id, answer)
+        .map_err(|why| render_error(Some(&login), &DashboardError::Refused(why.to_owned())))?;
+    let answer = dashboard.backend.review(&login.user, &id, decision).await;
+    action_response(&login, &id, answer)
 }
 
 /// `POST /tasks/{id}/cancel`.
 pub(super) async fn cancel(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
     Path(id): Path<String>,
     sent: FormResult,
 ) -> PageResult {
-    validate_form(&inside, sent)?;
-    let id = validate_id(&inside, id)?;
-    let answer = dashboard.backend.cancel(&inside.user, &id).await;
-    action_response(&inside, &id, answer)
+    validate_form(&login, sent)?;
+    let id = validate_id(&login, id)?;
+    let answer = dashboard.backend.cancel(&login.user, &id).await;
+    action_response(&login, &id, answer)
 }
 
 /// `POST /tasks/{id}/retry`.
 pub(super) async fn retry(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
     Path(id): Path<String>,
     sent: FormResult,
 ) -> PageResult {
-    validate_form(&inside, sent)?;
-    let id = validate_id(&inside, id)?;
-    match dashboard.backend.retry(&inside.user, &id).await {
+    validate_form(&login, sent)?;
+    let id = validate_id(&login, id)?;
+    match dashboard.backend.retry(&login.user, &id).await {
         Ok(new) => {
-            let new = validate_id(&inside, new)?;
+            let new = validate_id(&login, new)?;
             Ok(redirect_to(&format!("/tasks/{new}")))
         }
-        Err(error) => Err(render_error(Some(&inside), &error)),
+        Err(error) => Err(render_error(Some(&login), &error)),
     }
 }

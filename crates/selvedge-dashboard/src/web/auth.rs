@@ -66,10 +66,10 @@ pub(super) async fn require_login(
     next: Next,
 ) -> Response {
     let from = client_address(request.extensions());
-    let Some(inside) = find_session(&dashboard, request.headers(), from).await else {
+    let Some(login) = find_session(&dashboard, request.headers(), from).await else {
         return login_page(&dashboard, StatusCode::UNAUTHORIZED, "");
     };
-    request.extensions_mut().insert(inside);
+    request.extensions_mut().insert(login);
     next.run(request).await
 }
 
@@ -85,10 +85,10 @@ async fn find_session(
     from: IpAddr,
 ) -> Option<LoginSession> {
     let cookie = find_cookie(headers, dashboard.authenticator.cookie_name())?;
-    let visitor = dashboard.authenticator.find_user(&cookie, from).await?;
+    let user = dashboard.authenticator.find_user(&cookie, from).await?;
     let csrf = hex(&Sha256::digest(format!("csrf of {cookie}")));
     Some(LoginSession {
-        user: visitor,
+        user,
         has_fleet: dashboard.has_fleet,
         csrf,
         cookie,
@@ -101,20 +101,20 @@ fn find_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     let found = pairs
         .flat_map(|value| value.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(known, _)| *known == name);
+        .find(|(cookie_key, _)| *cookie_key == name);
     let (_, value) = found?;
     (value.len() <= MAX_SECRET_BYTES).then(|| value.to_owned())
 }
 
 /// The login page.
 fn login_page(dashboard: &Dashboard, status: StatusCode, refused: &str) -> Response {
-    let door = LoginPage {
+    let login_page = LoginPage {
         frame: PageFrame::new("Sign in", NavItem::Other, None),
-        asks: dashboard.authenticator.login_method() == LoginMethod::Token,
+        needs_token: dashboard.authenticator.login_method() == LoginMethod::Token,
         refused: refused.to_owned(),
         entered: false,
     };
-    render_page(status, &door)
+    render_page(status, &login_page)
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -168,7 +168,7 @@ async fn log_in(dashboard: &Dashboard, secret: &str, from: IpAddr) -> Response {
     // A page instead of a redirect: the cookie is not sent in a redirect chain that began at another site.
     let entered = LoginPage {
         frame: PageFrame::new("Signed in", NavItem::Other, None),
-        asks: false,
+        needs_token: false,
         refused: String::new(),
         entered: true,
     };
@@ -178,13 +178,13 @@ async fn log_in(dashboard: &Dashboard, secret: &str, from: IpAddr) -> Response {
 /// `POST /logout`.
 pub(super) async fn post_logout(
     State(dashboard): State<SharedDashboard>,
-    axum::Extension(inside): axum::Extension<LoginSession>,
+    axum::Extension(login): axum::Extension<LoginSession>,
     sent: FormResult,
 ) -> Response {
-    if !inside.accepts_form_token(&form_fields(sent).csrf) {
+    if !login.accepts_form_token(&form_fields(sent).csrf) {
         return redirect_to("/");
     }
-    dashboard.authenticator.log_out(&inside.cookie).await;
+    dashboard.authenticator.log_out(&login.cookie).await;
     with_cookie(&dashboard, "", "; Max-Age=0", redirect_to("/login"))
 }
 
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     fn of(csrf: &str) -> LoginSession {
-        let visitor = DashboardUser {
+        let user = DashboardUser {
             name: "ada".to_owned(),
             can_act: true,
             tenant: None,
@@ -220,14 +220,14 @@ mod tests {
         let (csrf, cookie) = (csrf.to_owned(), String::new());
         LoginSession {
             has_fleet: false,
-            user: visitor,
+            user,
             csrf,
             cookie,
         }
     }
 
     #[test]
-    fn a_form_is_known_by_its_visitor_alone_and_no_two_pages_bear_the_same_token() {
+    fn form_token_is_valid_for_its_session_only() {
         let (ada, bob) = (of("a"), of("b"));
         let (one, two) = (ada.form_token(), ada.form_token());
         assert_ne!(one, two);

@@ -28,35 +28,35 @@ pub(super) struct EventsQuery {
 /// `GET /events?task=ID`.
 pub(super) async fn stream_events(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
-    Query(about): Query<EventsQuery>,
+    Extension(login): Extension<LoginSession>,
+    Query(events_query): Query<EventsQuery>,
 ) -> Response {
-    let state = (dashboard, inside, about.task, None::<String>);
-    let news = stream::unfold(state, async |(dashboard, inside, task, last)| {
+    let state = (dashboard, login, events_query.task, None::<String>);
+    let events = stream::unfold(state, async |(dashboard, login, task, last)| {
         loop {
             if last.is_some() {
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
-            let asked = dashboard
+            let token_result = dashboard
                 .backend
-                .change_token(&inside.user, task.as_deref())
+                .change_token(&login.user, task.as_deref())
                 .await;
             // A read error may be temporary; the connection stays open.
-            let Ok(pulse) = asked else {
+            let Ok(token) = token_result else {
                 tokio::time::sleep(POLL_INTERVAL).await;
                 continue;
             };
-            if last.as_ref() != Some(&pulse) {
+            if last.as_ref() != Some(&token) {
                 let event = Event::default()
                     .event("pulse")
                     .retry(Duration::from_secs(1))
-                    .data(pulse.clone());
-                let state = (dashboard, inside, task, Some(pulse));
+                    .data(token.clone());
+                let state = (dashboard, login, task, Some(token));
                 return Some((Ok::<_, Infallible>(event), state));
             }
         }
     });
-    Sse::new(news)
+    Sse::new(events)
         .keep_alive(KeepAlive::new().interval(KEEP_ALIVE_INTERVAL))
         .into_response()
 }

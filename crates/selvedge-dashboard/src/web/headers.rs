@@ -29,7 +29,9 @@ pub enum AllowedHosts {
 impl AllowedHosts {
     fn allows(&self, host: &str) -> bool {
         match self {
-            Self::Listed(hosts) => hosts.iter().any(|known| known.eq_ignore_ascii_case(host)),
+            Self::Listed(hosts) => hosts
+                .iter()
+                .any(|allowed_host| allowed_host.eq_ignore_ascii_case(host)),
             Self::CheckedElsewhere => true,
         }
     }
@@ -57,8 +59,8 @@ pub(super) async fn add_security_headers(request: Request, next: Next) -> Respon
     for (name, value) in fixed {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    let kept = HeaderValue::from_static("no-store");
-    headers.entry(CACHE_CONTROL).or_insert(kept);
+    let no_store = HeaderValue::from_static("no-store");
+    headers.entry(CACHE_CONTROL).or_insert(no_store);
     response
 }
 
@@ -105,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_site_is_not_heard() {
+    fn cross_origin_requests_are_rejected() {
         let hosts = AllowedHosts::Listed(vec!["127.0.0.1:1".into()]);
         let check = |method: Method, host: &str, origin: Option<&str>| {
             let mut headers = HeaderMap::new();

@@ -136,7 +136,7 @@ fn with_middleware(router: Router<SharedDashboard>, dashboard: SharedDashboard) 
 fn routes(dashboard: &SharedDashboard) -> Router<SharedDashboard> {
     let task = "/tasks/{id}";
     let attempt = "/tasks/{id}/attempts/{number}";
-    let inside = Router::new()
+    let protected_routes = Router::new()
         .route("/", get(views::tasks))
         .route("/stats", get(views::stats))
         .route("/fleet", get(views::fleet))
@@ -172,5 +172,5 @@ fn routes(dashboard: &SharedDashboard) -> Router<SharedDashboard> {
         .route("/login", get(auth::get_login).post(auth::post_login))
         .route("/assets/{name}", get(assets::asset))
         .route("/favicon.ico", get(assets::icon))
-        .merge(inside)
+        .merge(protected_routes)
 }

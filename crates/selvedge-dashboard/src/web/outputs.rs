@@ -54,18 +54,18 @@ enum OutputSelector {
 
 async fn find_output(
     dashboard: &Dashboard,
-    inside: &LoginSession,
+    login: &LoginSession,
     id: &str,
-    wanted: OutputSelector,
+    selector: OutputSelector,
 ) -> Result<StoredOutput, Response> {
-    let task = find_task(dashboard, inside, id).await?;
-    let run = run_of(inside, &task)?;
+    let task = find_task(dashboard, login, id).await?;
+    let run = run_of(login, &task)?;
     let none = || {
-        error_page(inside)(DashboardError::NotFound(
+        error_page(login)(DashboardError::NotFound(
             "no output is stored for this check or session".to_owned(),
         ))
     };
-    let (output, heading, place) = select_output(run, wanted).ok_or_else(none)?;
+    let (output, heading, place) = select_output(run, selector).ok_or_else(none)?;
     let (output, run) = (output.clone(), run.run_id);
     Ok(StoredOutput {
         base: format!("/tasks/{id}/{place}"),
@@ -76,8 +76,8 @@ async fn find_output(
     })
 }
 
-fn select_output(run: &Run, wanted: OutputSelector) -> Option<(&OutputRef, String, String)> {
-    match wanted {
+fn select_output(run: &Run, selector: OutputSelector) -> Option<(&OutputRef, String, String)> {
+    match selector {
         OutputSelector::Check(number, check) => {
             let checks = &run.attempt(number)?.report.as_ref()?.checks;
             let found = checks.get(check.checked_sub(1)?)?;
@@ -118,17 +118,17 @@ async fn read_slice(
 
 async fn output_page(
     dashboard: &Dashboard,
-    inside: &LoginSession,
+    login: &LoginSession,
     id: &str,
-    wanted: OutputSelector,
+    selector: OutputSelector,
     number: OutputPageParams,
 ) -> PageResult {
-    let stored = find_output(dashboard, inside, id, wanted).await?;
+    let stored = find_output(dashboard, login, id, selector).await?;
     let number = number.page.parse().unwrap_or(1).clamp(1, MAX_PAGE);
     let (from, length) = page_range(number);
     let slice = read_slice(dashboard, &stored, from, length).await;
-    let slice = slice.map_err(error_page(inside))?;
-    let which = OutputHeader {
+    let slice = slice.map_err(error_page(login))?;
+    let output_header = OutputHeader {
         base: stored.base,
         heading: stored.heading.clone(),
         back: (
@@ -137,19 +137,19 @@ async fn output_page(
         ),
         left_out: stored.output.left_out,
     };
-    let frame = page_frame(inside, &stored.heading, NavItem::Tasks);
-    let shown = OutputPage::new(frame, which, number, &slice);
+    let frame = page_frame(login, &stored.heading, NavItem::Tasks);
+    let shown = OutputPage::new(frame, output_header, number, &slice);
     Ok(render_page(StatusCode::OK, &shown))
 }
 
 /// Sends all bytes as a file download; the browser never displays them.
 async fn raw_output(
     dashboard: SharedDashboard,
-    inside: &LoginSession,
+    login: &LoginSession,
     id: &str,
-    wanted: OutputSelector,
+    selector: OutputSelector,
 ) -> PageResult {
-    let stored = find_output(&dashboard, inside, id, wanted).await?;
+    let stored = find_output(&dashboard, login, id, selector).await?;
     let name = format!(
         "{}-{}.txt",
         stored.task.row.short,
@@ -157,7 +157,7 @@ async fn raw_output(
     );
     // The first part is read before the response begins, so that a missing output gets an error page.
     let first = read_slice(&dashboard, &stored, 0, CHUNK_BYTES).await;
-    let first = first.map_err(error_page(inside))?;
+    let first = first.map_err(error_page(login))?;
     let next = u64::try_from(first.bytes.len()).unwrap_or(0);
     let rest = stream::unfold(Some((dashboard, stored, next)), async |state| {
         let (dashboard, stored, from) = state?;
@@ -180,12 +180,10 @@ async fn raw_output(
 }
 
 /// A diff as a file. A truncated diff is rejected, because it would be applied as if it were complete.
-pub(super) fn patch_response(inside: &LoginSession, name: &str, diff: DiffContent) -> PageResult {
+pub(super) fn patch_response(login: &LoginSession, name: &str, diff: DiffContent) -> PageResult {
     if diff.truncated {
         let error = "the patch is too large to download; `selvedge show --diff` prints it";
-        return Err(error_page(inside)(DashboardError::Refused(
-            error.to_owned(),
-        )));
+        return Err(error_page(login)(DashboardError::Refused(error.to_owned())));
     }
     Ok(attachment("application/octet-stream", name, diff.bytes))
 }
@@ -206,16 +204,16 @@ type PageQuery = Query<OutputPageParams>;
 /// `GET /tasks/{id}/attempts/{number}/checks/{check}`.
 pub(super) async fn check(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
     Path((id, number, check)): Path<(String, u32, usize)>,
-    Query(asked): PageQuery,
+    Query(page_query): PageQuery,
 ) -> PageResult {
     output_page(
         &dashboard,
-        &inside,
+        &login,
         &id,
         OutputSelector::Check(number, check),
-        asked,
+        page_query,
     )
     .await
 }
@@ -223,31 +221,25 @@ pub(super) async fn check(
 /// `GET /tasks/{id}/attempts/{number}/checks/{check}/raw`.
 pub(super) async fn check_raw(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
     Path((id, number, check)): Path<(String, u32, usize)>,
 ) -> PageResult {
-    raw_output(
-        dashboard,
-        &inside,
-        &id,
-        OutputSelector::Check(number, check),
-    )
-    .await
+    raw_output(dashboard, &login, &id, OutputSelector::Check(number, check)).await
 }
 
 /// `GET /tasks/{id}/baseline/checks/{check}`.
 pub(super) async fn baseline(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
     Path((id, check)): Path<(String, usize)>,
-    Query(asked): PageQuery,
+    Query(page_query): PageQuery,
 ) -> PageResult {
     output_page(
         &dashboard,
-        &inside,
+        &login,
         &id,
         OutputSelector::Baseline(check),
-        asked,
+        page_query,
     )
     .await
 }
@@ -255,25 +247,25 @@ pub(super) async fn baseline(
 /// `GET /tasks/{id}/baseline/checks/{check}/raw`.
 pub(super) async fn baseline_raw(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
     Path((id, check)): Path<(String, usize)>,
 ) -> PageResult {
-    raw_output(dashboard, &inside, &id, OutputSelector::Baseline(check)).await
+    raw_output(dashboard, &login, &id, OutputSelector::Baseline(check)).await
 }
 
 /// `GET /tasks/{id}/attempts/{number}/transcript`.
 pub(super) async fn transcript(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
     Path((id, number)): Path<(String, u32)>,
-    Query(asked): PageQuery,
+    Query(page_query): PageQuery,
 ) -> PageResult {
     output_page(
         &dashboard,
-        &inside,
+        &login,
         &id,
         OutputSelector::Transcript(number),
-        asked,
+        page_query,
     )
     .await
 }
@@ -281,38 +273,39 @@ pub(super) async fn transcript(
 /// `GET /tasks/{id}/attempts/{number}/transcript/raw`.
 pub(super) async fn transcript_raw(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
     Path((id, number)): Path<(String, u32)>,
 ) -> PageResult {
-    raw_output(dashboard, &inside, &id, OutputSelector::Transcript(number)).await
+    raw_output(dashboard, &login, &id, OutputSelector::Transcript(number)).await
 }
 
 /// `GET /tasks/{id}/download/{form}`.
 pub(super) async fn download(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
     Path((id, form)): Path<(String, String)>,
 ) -> PageResult {
     let none = |what: &str| {
-        Err(error_page(&inside)(DashboardError::NotFound(
+        Err(error_page(&login)(DashboardError::NotFound(
             what.to_owned(),
         )))
     };
-    let task = find_task(&dashboard, &inside, &id).await?;
+    let task = find_task(&dashboard, &login, &id).await?;
     let name = task.row.short.clone();
     if form == "patch" {
-        let diff = full_diff(&dashboard, &inside, &task).await?;
-        return patch_response(&inside, &format!("{name}.patch"), diff);
+        let diff = full_diff(&dashboard, &login, &task).await?;
+        return patch_response(&login, &format!("{name}.patch"), diff);
     }
-    let whole = match &task.history {
+    let plan_detail = match &task.history {
         TaskHistory::Subtasks { .. } => {
-            let plan = dashboard.backend.plan(&inside.user, &id).await;
-            Some(plan.map_err(error_page(&inside))?)
+            let plan = dashboard.backend.plan(&login.user, &id).await;
+            Some(plan.map_err(error_page(&login))?)
         }
         _ => None,
     };
-    let plan = plan_result(&task, whole.as_ref());
-    let Some((account, workspace)) = report_input(&task, plan.as_ref(), whole.as_ref()) else {
+    let plan = plan_result(&task, plan_detail.as_ref());
+    let Some((account, workspace)) = report_input(&task, plan.as_ref(), plan_detail.as_ref())
+    else {
         return none("the task has not started");
     };
     if form == "json" {
@@ -320,11 +313,11 @@ pub(super) async fn download(
             TaskHistory::Run(run) => serde_json::to_string_pretty(&run.result()),
             _ => serde_json::to_string_pretty(&plan),
         };
-        let json = json.map_err(|error| error_page(&inside)(DashboardError::failed(error)))?;
+        let json = json.map_err(|error| error_page(&login)(DashboardError::failed(error)))?;
         let name = format!("{name}.json");
         return Ok(attachment("application/json", &name, json + "\n"));
     }
-    let places = LocationResolver {
+    let location_resolver = LocationResolver {
         repository: workspace,
         workspace,
         exists: &|_: &FilePath| false,
@@ -332,7 +325,7 @@ pub(super) async fn download(
     let (kind, extension, text) = match form.as_str() {
         "junit" => ("application/xml", "xml", export::junit(&account)),
         "sarif" => {
-            let sarif = export::sarif(&account, &places, VERSION);
+            let sarif = export::sarif(&account, &location_resolver, VERSION);
             ("application/json", "sarif", sarif)
         }
         "markdown" => ("text/markdown", "md", export::markdown(&account)),
@@ -342,19 +335,19 @@ pub(super) async fn download(
 }
 
 /// The result of a plan, as the command line prints it.
-fn plan_result(task: &TaskDetail, whole: Option<&PlanDetail>) -> Option<PlanResult> {
+fn plan_result(task: &TaskDetail, plan_detail: Option<&PlanDetail>) -> Option<PlanResult> {
     if let TaskHistory::Plan { plan, runs } = &task.history {
         let results = runs.iter().map(|(id, run)| (*id, run.result()));
         return Some(plan.result(&results.collect()));
     }
-    whole.map(|whole| whole.result.clone())
+    plan_detail.map(|plan_detail| plan_detail.result.clone())
 }
 
 /// The data of a task's report and its workspace; `None` before the task has started.
 fn report_input<'a>(
     task: &'a TaskDetail,
     plan: Option<&'a PlanResult>,
-    whole: Option<&'a PlanDetail>,
+    plan_detail: Option<&'a PlanDetail>,
 ) -> Option<(ReportInput<'a>, &'a FilePath)> {
     match &task.history {
         TaskHistory::NotStarted => None,
@@ -364,7 +357,7 @@ fn report_input<'a>(
             Some((account, &of.spec.workspace))
         }
         TaskHistory::Subtasks { .. } => {
-            let account = ReportInput::of_plan(plan?, &task.description, &whole?.runs);
+            let account = ReportInput::of_plan(plan?, &task.description, &plan_detail?.runs);
             Some((account, FilePath::new(&task.row.workspace)))
         }
     }

@@ -24,17 +24,17 @@ pub(super) fn render_page(status: StatusCode, page: &impl Template) -> Response 
 }
 
 /// The frame of a page for a logged-in user.
-pub(super) fn page_frame(inside: &auth::LoginSession, title: &str, here: NavItem) -> PageFrame {
+pub(super) fn page_frame(login: &auth::LoginSession, title: &str, nav_item: NavItem) -> PageFrame {
     PageFrame {
-        csrf: inside.form_token(),
-        has_fleet: inside.has_fleet,
-        ..PageFrame::new(title, here, Some(&inside.user))
+        csrf: login.form_token(),
+        has_fleet: login.has_fleet,
+        ..PageFrame::new(title, nav_item, Some(&login.user))
     }
 }
 
 /// Renders an error page with a suggestion.
 pub(super) fn render_error(
-    inside: Option<&auth::LoginSession>,
+    login: Option<&auth::LoginSession>,
     trouble: &DashboardError,
 ) -> Response {
     let (status, title, advice) = match trouble {
@@ -55,9 +55,9 @@ pub(super) fn render_error(
         ),
     };
     let trouble = ErrorPage {
-        frame: inside.map_or_else(
+        frame: login.map_or_else(
             || PageFrame::new(title, NavItem::Other, None),
-            |inside| page_frame(inside, title, NavItem::Other),
+            |login| page_frame(login, title, NavItem::Other),
         ),
         what: make_visible(&trouble.to_string()),
         advice,

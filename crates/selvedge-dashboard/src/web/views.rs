@@ -31,43 +31,43 @@ type QueryResult<T> = Result<Query<T>, QueryRejection>;
 /// How much of an agent's transcript is read for its last activity, in bytes.
 const LIVE_BYTES: u64 = 48 * 1024;
 
-fn query_or_default<T: Default>(asked: QueryResult<T>) -> T {
-    asked.map(|Query(query)| query).unwrap_or_default()
+fn query_or_default<T: Default>(query_result: QueryResult<T>) -> T {
+    query_result.map(|Query(query)| query).unwrap_or_default()
 }
 
 /// Converts an error to its page.
-pub(super) fn error_page(inside: &LoginSession) -> impl Fn(DashboardError) -> Response {
-    |error| render_error(Some(inside), &error)
+pub(super) fn error_page(login: &LoginSession) -> impl Fn(DashboardError) -> Response {
+    |error| render_error(Some(login), &error)
 }
 
 /// The frame of a page with live updates.
 async fn live_frame(
     dashboard: &Dashboard,
-    inside: &LoginSession,
+    login: &LoginSession,
     title: &str,
-    here: NavItem,
+    nav_item: NavItem,
     task: Option<&str>,
 ) -> Result<PageFrame, Response> {
-    let pulse = dashboard.backend.change_token(&inside.user, task).await;
-    let pulse = pulse.map_err(error_page(inside))?;
+    let pulse = dashboard.backend.change_token(&login.user, task).await;
+    let pulse = pulse.map_err(error_page(login))?;
     let live = task.map_or_else(|| "/events".to_owned(), |id| format!("/events?task={id}"));
     Ok(PageFrame {
         live,
         pulse,
-        ..page_frame(inside, title, here)
+        ..page_frame(login, title, nav_item)
     })
 }
 
 /// `GET /`.
 pub(super) async fn tasks(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
-    asked: QueryResult<TaskQueryParams>,
+    Extension(login): Extension<LoginSession>,
+    query_result: QueryResult<TaskQueryParams>,
 ) -> PageResult {
-    let query = TaskQuery::from(query_or_default(asked));
-    let frame = live_frame(&dashboard, &inside, "Tasks", NavItem::Tasks, None).await?;
-    let tasks = dashboard.backend.tasks(&inside.user, &query).await;
-    let tasks = tasks.map_err(error_page(&inside))?;
+    let query = TaskQuery::from(query_or_default(query_result));
+    let frame = live_frame(&dashboard, &login, "Tasks", NavItem::Tasks, None).await?;
+    let tasks = dashboard.backend.tasks(&login.user, &query).await;
+    let tasks = tasks.map_err(error_page(&login))?;
     let shown = TaskListPage::new(frame, &query, &tasks, Timestamp::now());
     Ok(render_page(StatusCode::OK, &shown))
 }
@@ -75,31 +75,31 @@ pub(super) async fn tasks(
 /// Finds a task by the id in the URL.
 pub(super) async fn find_task(
     dashboard: &Dashboard,
-    inside: &LoginSession,
+    login: &LoginSession,
     id: &str,
 ) -> Result<TaskDetail, Response> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if !id.bytes().all(plain) || id.len() > 64 {
         let error = DashboardError::NotFound("invalid task id".to_owned());
-        return Err(error_page(inside)(error));
+        return Err(error_page(login)(error));
     }
-    let task = dashboard.backend.task(&inside.user, id).await;
-    task.map_err(error_page(inside))
+    let task = dashboard.backend.task(&login.user, id).await;
+    task.map_err(error_page(login))
 }
 
 /// The run of a task that is a single run.
-pub(super) fn run_of<'a>(inside: &LoginSession, task: &'a TaskDetail) -> Result<&'a Run, Response> {
+pub(super) fn run_of<'a>(login: &LoginSession, task: &'a TaskDetail) -> Result<&'a Run, Response> {
     match &task.history {
         TaskHistory::Run(run) => Ok(run),
         TaskHistory::NotStarted => {
             let error = DashboardError::NotFound("the task has not started".to_owned());
-            Err(error_page(inside)(error))
+            Err(error_page(login)(error))
         }
         TaskHistory::Plan { .. } | TaskHistory::Subtasks { .. } => {
             let error = DashboardError::NotFound(
                 "the task is a plan; each subtask has its own page".to_owned(),
             );
-            Err(error_page(inside)(error))
+            Err(error_page(login)(error))
         }
     }
 }
@@ -107,19 +107,16 @@ pub(super) fn run_of<'a>(inside: &LoginSession, task: &'a TaskDetail) -> Result<
 /// `GET /tasks/{id}`.
 pub(super) async fn task(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
     Path(id): Path<String>,
 ) -> PageResult {
-    let pulse = dashboard
-        .backend
-        .change_token(&inside.user, Some(&id))
-        .await;
-    let task = find_task(&dashboard, &inside, &id).await?;
+    let pulse = dashboard.backend.change_token(&login.user, Some(&id)).await;
+    let task = find_task(&dashboard, &login, &id).await?;
     let title = single_line(&task.row.description, 60);
     let frame = PageFrame {
         live: format!("/events?task={}", task.row.id),
-        pulse: pulse.map_err(error_page(&inside))?,
-        ..page_frame(&inside, &title, NavItem::Tasks)
+        pulse: pulse.map_err(error_page(&login))?,
+        ..page_frame(&login, &title, NavItem::Tasks)
     };
     let live = live_activity(&dashboard, &task).await;
     let shown = TaskDetailPage::new(frame, &task, live, Timestamp::now());
@@ -134,8 +131,8 @@ async fn live_activity(dashboard: &Dashboard, task: &TaskDetail) -> Vec<Activity
         LiveActivity::Transcript(run, output) => (*run, output),
     };
     let end = async {
-        let known = dashboard.backend.output(run, output, 0, 0).await.ok()?;
-        let from = known.total.saturating_sub(LIVE_BYTES);
+        let size_probe = dashboard.backend.output(run, output, 0, 0).await.ok()?;
+        let from = size_probe.total.saturating_sub(LIVE_BYTES);
         let length = usize::try_from(LIVE_BYTES).ok()?;
         let slice = dashboard
             .backend
@@ -164,25 +161,25 @@ pub(super) async fn not_found() -> Response {
 /// `GET /tasks/{id}/attempts/{number}/diff`.
 pub(super) async fn attempt_diff(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
     Path((id, number)): Path<(String, u32)>,
-    asked: QueryResult<DiffQuery>,
+    query_result: QueryResult<DiffQuery>,
 ) -> PageResult {
-    let task = find_task(&dashboard, &inside, &id).await?;
-    let run = run_of(&inside, &task)?;
-    let asked = query_or_default(asked);
-    let since_start = asked.from == "start";
+    let task = find_task(&dashboard, &login, &id).await?;
+    let run = run_of(&login, &task)?;
+    let query = query_or_default(query_result);
+    let since_start = query.from == "start";
     let between = if since_start {
         DiffRange::SinceStart(number)
     } else {
         DiffRange::Attempt(number)
     };
     let diff = dashboard.backend.diff(&task, run.run_id, between).await;
-    let diff = diff.map_err(error_page(&inside))?;
-    if asked.r#as == "patch" {
+    let diff = diff.map_err(error_page(&login))?;
+    if query.r#as == "patch" {
         let since = if since_start { "-since-start" } else { "" };
         let name = format!("{}-attempt-{number}{since}.patch", task.row.short);
-        return patch_response(&inside, &name, diff);
+        return patch_response(&login, &name, diff);
     }
     let base = format!("/tasks/{id}/attempts/{number}/diff");
     let other = if since_start {
@@ -207,13 +204,13 @@ pub(super) async fn attempt_diff(
         other: vec![other, all],
         raw,
     };
-    Ok(show_diff(&inside, &task, shown, &diff))
+    Ok(show_diff(&login, &task, shown, &diff))
 }
 
 /// All changes of a task.
 pub(super) async fn full_diff(
     dashboard: &Dashboard,
-    inside: &LoginSession,
+    login: &LoginSession,
     task: &TaskDetail,
 ) -> Result<DiffContent, Response> {
     let run = match &task.history {
@@ -221,22 +218,22 @@ pub(super) async fn full_diff(
         TaskHistory::Subtasks { .. } => {
             let none = |_| DashboardError::NotFound("invalid task id".to_owned());
             let id = task.row.id.parse().map_err(none);
-            id.map_err(error_page(inside))?
+            id.map_err(error_page(login))?
         }
-        _ => run_of(inside, task)?.run_id,
+        _ => run_of(login, task)?.run_id,
     };
     let diff = dashboard.backend.diff(task, run, DiffRange::Whole).await;
-    diff.map_err(error_page(inside))
+    diff.map_err(error_page(login))
 }
 
 /// `GET /tasks/{id}/diff`.
 pub(super) async fn task_diff(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
     Path(id): Path<String>,
 ) -> PageResult {
-    let task = find_task(&dashboard, &inside, &id).await?;
-    let diff = full_diff(&dashboard, &inside, &task).await?;
+    let task = find_task(&dashboard, &login, &id).await?;
+    let diff = full_diff(&dashboard, &login, &task).await?;
     let other = if let TaskHistory::Subtasks { parts, .. } = &task.history {
         let begun = parts.iter();
         let begun = begun.filter_map(|part| Some((part.task.as_ref()?, single_line(&part.id, 40))));
@@ -244,7 +241,7 @@ pub(super) async fn task_diff(
             .map(|(task, id)| (format!("/tasks/{task}"), id))
             .collect()
     } else {
-        let attempts = run_of(&inside, &task)?.attempts.iter();
+        let attempts = run_of(&login, &task)?.attempts.iter();
         let each = attempts.map(|attempt| {
             let number = attempt.attempt_number;
             let address = format!("/tasks/{id}/attempts/{number}/diff");
@@ -257,7 +254,7 @@ pub(super) async fn task_diff(
         other,
         raw: format!("/tasks/{id}/download/patch"),
     };
-    Ok(show_diff(&inside, &task, shown, &diff))
+    Ok(show_diff(&login, &task, shown, &diff))
 }
 
 /// The diff that is shown, and links to the others.
@@ -268,7 +265,7 @@ struct DiffHeader {
 }
 
 fn show_diff(
-    inside: &LoginSession,
+    login: &LoginSession,
     task: &TaskDetail,
     shown: DiffHeader,
     diff: &DiffContent,
@@ -278,7 +275,7 @@ fn show_diff(
         format!("/tasks/{id}"),
         single_line(&task.row.description, 80),
     );
-    let frame = page_frame(inside, &shown.heading, NavItem::Tasks);
+    let frame = page_frame(login, &shown.heading, NavItem::Tasks);
     let shown = DiffPage::new(frame, shown.heading, back, shown.other, shown.raw, diff);
     render_page(StatusCode::OK, &shown)
 }
@@ -292,19 +289,19 @@ pub(super) struct StatsQuery {
 /// `GET /stats`.
 pub(super) async fn stats(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
-    asked: QueryResult<StatsQuery>,
+    Extension(login): Extension<LoginSession>,
+    query_result: QueryResult<StatsQuery>,
 ) -> PageResult {
-    let days = query_or_default(asked)
+    let days = query_or_default(query_result)
         .days
         .parse()
         .ok()
         .filter(|days| *days <= 36_500);
-    let facts = dashboard.backend.run_stats(&inside.user).await;
-    let facts = facts.map_err(error_page(&inside))?;
+    let run_stats = dashboard.backend.run_stats(&login.user).await;
+    let run_stats = run_stats.map_err(error_page(&login))?;
     let since = StatsPeriod::last_days(days, Timestamp::now());
-    let figures = StatsReport::from_runs(&facts, since, &TimeZone::system());
-    let frame = page_frame(&inside, "Retry statistics", NavItem::Stats);
+    let figures = StatsReport::from_runs(&run_stats, since, &TimeZone::system());
+    let frame = page_frame(&login, "Retry statistics", NavItem::Stats);
     let shown = StatsPage::new(frame, &figures, days);
     Ok(render_page(StatusCode::OK, &shown))
 }
@@ -312,14 +309,14 @@ pub(super) async fn stats(
 /// `GET /fleet`.
 pub(super) async fn fleet(
     State(dashboard): State<SharedDashboard>,
-    Extension(inside): Extension<LoginSession>,
+    Extension(login): Extension<LoginSession>,
 ) -> PageResult {
-    let fleet = dashboard.backend.fleet(&inside.user).await;
-    let Some(fleet) = fleet.map_err(error_page(&inside))? else {
+    let fleet = dashboard.backend.fleet(&login.user).await;
+    let Some(fleet) = fleet.map_err(error_page(&login))? else {
         let error = DashboardError::NotFound("only a hub has a fleet page".to_owned());
-        return Err(error_page(&inside)(error));
+        return Err(error_page(&login)(error));
     };
-    let frame = live_frame(&dashboard, &inside, "Fleet", NavItem::Fleet, None).await?;
+    let frame = live_frame(&dashboard, &login, "Fleet", NavItem::Fleet, None).await?;
     let shown = FleetPage::new(frame, &fleet, Timestamp::now());
     Ok(render_page(StatusCode::OK, &shown))
 }

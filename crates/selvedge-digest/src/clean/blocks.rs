@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_whole_lines() {
+    fn block_splitter_returns_whole_lines() {
         let log = "one line of many\n".repeat(10_000);
         let out = blocks(&[log.as_bytes()]);
         assert!(out.len() > 2 && out.iter().all(|block| block.ends_with('\n')));
@@ -118,14 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn a_progress_bar_without_newlines_is_cut_at_its_frames() {
+    fn block_splitter_cuts_progress_bar_at_frames() {
         let log = "fetching 12%\r".repeat(10_000);
         let out = blocks(&[log.as_bytes()]);
         assert!(out.len() > 1 && out.iter().all(|block| block.ends_with("%\r")));
     }
 
     #[test]
-    fn the_parts_of_a_long_line_come_before_what_is_kept_of_it() {
+    fn block_splitter_emits_parts_before_long_line() {
         let long = "é".repeat(BLOCK_BYTES);
         let log = format!("first\n{long}\nlast\n");
         let (mut parts, mut lines) = (Vec::new(), 0);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_one_block_and_the_next_line_is_whole() {
+    fn block_splitter_long_line_is_one_block() {
         let log = format!("{}\nnext\n", "x".repeat(BLOCK_BYTES * 3));
         let out = blocks(&[log.as_bytes()]);
         assert_eq!(out.len(), 2);

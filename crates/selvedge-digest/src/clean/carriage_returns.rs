@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn a_progress_bar_is_its_last_frame() {
+    fn carriage_returns_keep_last_frame() {
         assert_eq!(shown("fetch 1%\rfetch 2%\rfetch 100%"), ["fetch 100%"]);
         assert_eq!(
             shown("[==>  ] 1/3\r[====>] 2/3\rall is built"),
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_unlike_the_next_is_kept() {
+    fn carriage_returns_keep_different_frames() {
         assert_eq!(
             shown("error: no space\rfetch 1%\rfetch 2%\r"),
             ["error: no space", "fetch 2%"]

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn removes_colours_titles_and_links() {
+    fn escapes_remove_colours_titles_and_links() {
         assert_eq!(strip("\x1b[1;31merror\x1b[0m: x"), "error: x");
         assert_eq!(
             strip("\x1b]0;title\x07a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\"),
@@ -105,12 +105,12 @@ mod tests {
     }
 
     #[test]
-    fn a_backspace_overwrites() {
+    fn escapes_backspace_overwrites() {
         assert_eq!(strip("12%\u{8}\u{8}\u{8}34%"), "34%");
     }
 
     #[test]
-    fn a_truncated_sequence_ends_with_the_text() {
+    fn escapes_truncated_sequence_ends_with_text() {
         for text in ["\x1b", "\x1b[", "\x1b[12;", "\x1b]0;x", "\x1b("] {
             assert_eq!(strip(text), "");
         }

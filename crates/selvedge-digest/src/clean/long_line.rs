@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_telling_word_is_found_wherever_it_stands() {
+    fn long_line_keeps_salient_words() {
         let dots = ".".repeat(60_000);
         for parts in [
             [&*dots, &*dots, "TypeError: x is undefined", &*dots],
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_of_telling_words_is_bounded_and_no_character_is_cut() {
+    fn long_line_is_bounded_at_character_boundaries() {
         let flood = "é error ü ".repeat(40_000);
         let kept = kept(&[&flood, &flood]);
         assert!(kept.len() <= KEPT_BYTES + MARK.len(), "{}", kept.len());

@@ -130,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn newlines_of_both_kinds_end_a_line() {
+    fn lines_end_at_both_kinds_of_newline() {
         assert_eq!(text(&[b"a\r\nb\n\r\nc"]), "a\nb\n\nc\n");
         assert_eq!(text(&[b"a\r", b"\nb\n", b"\r", b"\nc"]), "a\nb\n\nc\n");
         assert_eq!(text(&[b"a\nb\n\n"]), "a\nb\n\n");
     }
 
     #[test]
-    fn one_coloured_line_changes_no_other() {
+    fn cleaner_coloured_line_changes_no_other() {
         let log = "plain ✓\n\x1b[31mred\x1b[0m\nplain\n".as_bytes();
         assert_eq!(text(&[log]), "plain ✓\nred\nplain\n");
         assert_eq!(text(&[b"bad \xff\x00\n"]), "bad \u{fffd}\n");

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_a_runner_goes_at_once() {
+    fn prefix_of_runner_time_is_removed_at_once() {
         assert_eq!(
             strip(&["2024-05-06T07:08:09.0123456Z npm test"]),
             ["npm test"]
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn another_time_goes_once_it_is_on_every_line() {
+    fn prefix_of_other_time_is_removed_once_proven() {
         let out = strip(&["[12:00:01] a"; 6]);
         assert_eq!(out[0], "[12:00:01] a");
         assert_eq!(out[5], "a");
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_container_or_task_goes_once_proven() {
+    fn prefix_of_container_or_task_is_removed_once_proven() {
         let proven = |line: &str| strip(&[line; 5])[4].clone();
         assert_eq!(proven("web-1  |   ok"), "  ok");
         assert_eq!(proven("lens      > x"), "x");

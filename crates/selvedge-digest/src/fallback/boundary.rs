@@ -3,7 +3,7 @@
 //! end.
 
 use crate::line::{CleanLine, LineSignals};
-use crate::pattern::Pattern;
+use crate::pattern::LinePattern;
 
 /// The meaning of a line for the commands around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub(super) fn is_marker(text: &str) -> bool {
     STARTS.iter().any(|start| text.starts_with(start))
 }
 
-static FAILED: Pattern = Pattern::new(concat!(
+static FAILED: LinePattern = LinePattern::new(concat!(
     r#"^The command .* (failed and )?exited with [1-9]\d*"#,
     r"|^(##\[error\]|Error: )Process completed with exit code [1-9]",
     r"|^(g|mingw32-)?make(\[\d+\])?: \*\*\* .*(Error \d+|failed)",

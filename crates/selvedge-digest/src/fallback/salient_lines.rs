@@ -123,7 +123,7 @@ impl SalientLines {
         if line.number == 1 {
             self.is_xml = line.text.starts_with("<?xml");
         }
-        if claim == LineClaim::Suppress {
+        if matches!(claim, LineClaim::Suppress | LineClaim::Noise) {
             return;
         }
         if line.is_blank() && recent.last().is_some_and(|last| last.text.is_empty()) {

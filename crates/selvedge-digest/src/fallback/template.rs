@@ -102,7 +102,7 @@ mod tests {
     use super::template;
 
     #[test]
-    fn numbers_and_hashes_make_no_difference() {
+    fn template_ignores_numbers_and_hashes() {
         assert_eq!(
             template("took 12 ms at 7f00aa11"),
             template("took 3  ms at 7f00bb22")
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn every_letter_counts_wherever_it_stands() {
+    fn template_includes_every_letter() {
         for digits in 0..20 {
             let line =
                 |end: &str| template(&format!("{}ünïcode (error) {end}", "1".repeat(digits)));

@@ -1,7 +1,7 @@
 //! How much a single line indicates a failure.
 
 use crate::line::{CleanLine, LineSignals};
-use crate::pattern::Pattern;
+use crate::pattern::LinePattern;
 
 /// The weight of a line that definitely reports an error.
 pub(crate) const CERTAIN_WEIGHT: u32 = 10;
@@ -139,10 +139,10 @@ pub(super) fn is_chatter(text: &str) -> bool {
             && COMPILER.is_match(body))
 }
 
-static COMPILER: Pattern =
-    Pattern::new(r"^(libtool: |/\S+/)?(\S*(gcc|g\+\+|clang|clang\+\+|cc|c\+\+|CC|CXX|ld|ar)) ");
+static COMPILER: LinePattern =
+    LinePattern::new(r"^(libtool: |/\S+/)?(\S*(gcc|g\+\+|clang|clang\+\+|cc|c\+\+|CC|CXX|ld|ar)) ");
 
-static STRONG: Pattern = Pattern::new(concat!(
+static STRONG: LinePattern = LinePattern::new(concat!(
     r"(?:^|[\s\[(>:'|])(?:(?i:fatal|internal compiler|syntax|compile|compilation|runtime|build|type|parse) )?(?:(?i:error|fatal|exception|failure)|panic)s?(?:\[\w+\]|\(s\)|\s[A-Z]+\d+)?\s?[:\]!](?:\s|$)",
     r"|\b[A-Z]\w*(?:Error|Exception|Failure|Fault|Expired)\b",
     r"|\bTraceback \(most recent call last\)",
@@ -158,36 +158,91 @@ static STRONG: Pattern = Pattern::new(concat!(
 ));
 
 /// Failure lines of test harnesses in machine-readable form.
-static DEFINITE: Pattern =
-    Pattern::new(r"\bTEST-UNEXPECTED-|\bPROCESS-CRASH\b|UNEXPECTED-(?:FAIL|ERROR|TIMEOUT|CRASH)");
+static DEFINITE: LinePattern = LinePattern::new(
+    r"\bTEST-UNEXPECTED-|\bPROCESS-CRASH\b|UNEXPECTED-(?:FAIL|ERROR|TIMEOUT|CRASH)",
+);
 
 /// A logger's line at a level below warning.
-static LOGGED: Pattern =
-    Pattern::new(r"(?:^|[\s\[(|])(?:INFO|DEBUG|TRACE|info|debug|trace)\b\s*(?:[-:|)\]]|\s\w)");
+static LOGGED: LinePattern =
+    LinePattern::new(r"(?:^|[\s\[(|])(?:INFO|DEBUG|TRACE|info|debug|trace)\b\s*(?:[-:|)\]]|\s\w)");
 
 /// The name of a test that expects an error.
-static TEST_NAME: Pattern = Pattern::new(concat!(
+static TEST_NAME: LinePattern = LinePattern::new(concat!(
     r"\bshould (?:fail|throw|raise|error|reject|not|warn|return|abort|report|emit)\b",
     r"|\b(?:throws|fails|raises|rejects|errors) (?:on|when|if|for|with|to|an?|the)\b",
 ));
 
-static DENIAL: Pattern = Pattern::new(concat!(
+static DENIAL: LinePattern = LinePattern::new(concat!(
     r"(?i)\b(?:0|no|zero|without|any|ignor\w+|allow\w*)\s+(?:compile\s+|compilation\s+)?(?:errors?|failures?|failed|fail|failing|warnings?)\b",
     r"|\b(?:errors?|failures?|failed|fail|warnings?)\b\s*[:=]\s*(?:0\b|false|none|null|no\b)",
 ));
 
-static PASSED: Pattern =
-    Pattern::new(r"(?:\.\.\.|…) ?ok$|\bPASS(?:ED)?\b|^ok |\[ +OK \]|SUCCESS\b|^--- PASS");
+/// A passed test, whose name may contain any word.
+static PASSED: LinePattern = LinePattern::new(concat!(
+    r"\bPASS(?:ED)?\b|SUCCESS\b|\[ *OK *\]",
+    r"|(?:\.\.|…)\s*(?:ok|OK)(?:\s+\(?[\d.]+ ?[mµn]?s\)?)?$|\.\.\s+Passed\s+[\d.]+ sec$",
+    r"|^\s*(?:ok |√ |--- PASS|\(pass\) |Start +\d+: )",
+    r"|^\s*Passed \S.* \[[<\d. ]+ ?m?s\]$|^\s*\* (?:test|doctest|property) .*\([\d.]+ms\)",
+    r"|^[^:]+: (?:OK|ok|passed)$|\((?:OK|ok|passed)\)$|\d s = \.$",
+));
 
 /// The word occurs only as part of a path, an option or an identifier.
-static IN_NAME: Pattern = Pattern::new(
+static IN_NAME: LinePattern = LinePattern::new(
     r"(?i)^(?:[^\s]*\s)*?[^\s]*(?:[\w./-](?:error|fail|exception)|(?:error|fail(?:ure)?|exception)s?(?:[/_-]|\.\w|\(|::))",
 );
 
-static PLACED: Pattern = Pattern::new(concat!(
+static PLACED: LinePattern = LinePattern::new(concat!(
     r#"^\s*(?:\[\w+\]\s+|File "?|at |--> |in )?"?(?:[A-Za-z]:)?[\w@~./\\+-]*\.?[A-Za-z]\w*"?(?::\d+(?::\d+)?:?\s|\(\d+(?:[,:]\d+)?\)\s?:|, line \d+)"#,
     // The kind of problem comes first, or the place is in brackets, or it comes last.
     r#"|^[A-Z][^,:]{0,40}: [^,]{0,200}\.\w+"?, line \d+: "#,
     r"|^\s*\[[\w@~./\\+-]+\.\w+:\d+(?::\d+)?\]\s",
     r"|^[A-Z]+\d+: .*[\w/]\.\w+:\d+$",
 ));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::CaptureOptions;
+
+    #[test]
+    fn passed_test_with_a_word_of_failure_in_its_name_weighs_nothing() {
+        let capture = CaptureOptions {
+            texts: true,
+            heading: false,
+        };
+        let weigh = |text| {
+            let line = CleanLine::new(1, text, "", LineSignals::scan(text), capture);
+            weight(&line)
+        };
+        let passed = [
+            "    ok 1 - reports error: x",
+            "    --- PASS: TestError/fatal_error (0.00s)",
+            "error test ... ok (3ms)",
+            "reports error: fatal ... ok (12ms)",
+            "(pass) cart > error [0.20ms]",
+            "t/error.t .. ok",
+            "t/error.t ......... ok     12 ms",
+            "[OK]          error handling          0   reports an error.",
+            "√ returns error",
+            "1/3 Test #1: error_test .......................   Passed    0.01 sec",
+            "      Start  1: error_test",
+            "  Passed Shop.Tests.ErrorTest.Fails [1 ms]",
+            "  * test error: it fails (0.1ms)",
+            "TestCart#test_error = 0.00 s = .",
+            "test_error.py: passed",
+            "  error when the cart is empty: OK",
+        ];
+        for text in passed {
+            assert_eq!(weigh(text), 0, "{text}");
+        }
+        let failed = [
+            "error: unexpected status: OK",
+            "Passed arguments are invalid: error",
+            "Error: 3 of 5 tests passed",
+            "t/error.t .. Failed 1/2 subtests",
+        ];
+        for text in failed {
+            assert!(weigh(text) > 0, "{text}");
+        }
+    }
+}

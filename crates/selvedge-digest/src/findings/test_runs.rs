@@ -1,10 +1,10 @@
 //! The results of test runners: individual tests, and closing totals.
 
-use crate::pattern::{Groups, Pattern};
+use crate::pattern::{Groups, LinePattern};
 use crate::record::{TestIds, TestReader, TestSummary};
 
 /// Counts in a runner's closing line.
-static COUNT: Pattern = Pattern::new(r"(\d+) (failed|passed|skipped|todo)");
+static COUNT: LinePattern = LinePattern::new(r"(\d+) (failed|passed|skipped|todo)");
 
 /// How one test ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,13 +16,13 @@ pub(super) struct AlcotestFormat {
     skipped: u64,
 }
 
-static RESULT: Pattern = Pattern::new(
+static RESULT: LinePattern = LinePattern::new(
     r"^(?:│ |> |  )\[(?P<outcome>OK|FAIL|SKIP)\] +(?P<suite>\S.*?) {2,}(?P<index>\d+) {3}(?P<name>.+?)\.?(?: +│)?$",
 );
-static TOTALS: Pattern = Pattern::new(
+static TOTALS: LinePattern = LinePattern::new(
     r"^(?:(?P<failed>\d+) failures?!|Test Successful) in [\d.]+s\. (?P<run>\d+) tests? run\.$",
 );
-static FRAME: Pattern = Pattern::new(
+static FRAME: LinePattern = LinePattern::new(
     r#"^\s*(?:Raised|Called|Re-raised) (?:at|from) (?P<function>\S+) in file "(?P<file>[^"]+)", line (?P<line>\d+), characters (?P<column>\d+)-"#,
 );
 

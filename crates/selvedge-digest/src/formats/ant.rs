@@ -18,14 +18,15 @@ pub(super) struct AntParser {
     counts: Option<TestTotals>,
 }
 
-static CLASS: Pattern = Pattern::new(r"^Testsuite: (?P<class>[\w.$]+)$");
-static CASE: Pattern = Pattern::new(
+static CLASS: LinePattern = LinePattern::new(r"^Testsuite: (?P<class>[\w.$]+)$");
+static CASE: LinePattern = LinePattern::new(
     r"^Testcase: (?P<name>[^\s(]+)(?:\((?P<class>[\w.$]+)\))?:?(?: took [\d.,]+ sec)?\s*(?P<outcome>FAILED|Caused an ERROR|SKIPPED.*)?$",
 );
-static COUNTS: Pattern = Pattern::new(
+static COUNTS: LinePattern = LinePattern::new(
     r"^Tests run: (?P<all>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+)(?:, Skipped: (?P<skipped>\d+))?, Time elapsed: [\d.,]+ sec$",
 );
-static BUILD: Pattern = Pattern::new(r"^(?P<file>\S.*\.xml):(?P<line>\d+): (?P<message>\S.*)$");
+static BUILD: LinePattern =
+    LinePattern::new(r"^(?P<file>\S.*\.xml):(?P<line>\d+): (?P<message>\S.*)$");
 
 impl FormatParser for AntParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {

@@ -20,10 +20,10 @@ pub(super) struct AvaFormat {
     ruled: bool,
 }
 
-static TOTAL: Pattern = Pattern::new(
+static TOTAL: LinePattern = LinePattern::new(
     r"^  (?P<count>\d+) (?:known )?(?:tests? (?P<what>passed|failed|skipped|todo)|(?P<outside>uncaught exceptions?|unhandled rejections?))$",
 );
-static CODE: Pattern = Pattern::new(r"^\s*\d+:(?: |$)");
+static CODE: LinePattern = LinePattern::new(r"^\s*\d+:(?: |$)");
 
 impl BlockFormat for AvaFormat {
     const IS_TEST: bool = true;

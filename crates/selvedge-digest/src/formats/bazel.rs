@@ -12,12 +12,13 @@ pub(super) struct BazelFormat {
     lines: u32,
 }
 
-static ERROR: Pattern =
-    Pattern::new(r"^ERROR: (?P<file>/[^\s:]+):(?P<line>\d+):(?P<column>\d+): (?P<message>\S.*)$");
+static ERROR: LinePattern = LinePattern::new(
+    r"^ERROR: (?P<file>/[^\s:]+):(?P<line>\d+):(?P<column>\d+): (?P<message>\S.*)$",
+);
 /// `Executing genrule //:rates failed: (Exit 3): …`
-static ACTION: Pattern =
-    Pattern::new(r"(?P<target>(?:@[\w.-]*)?//[^\s,'()]*)?.*\bfailed: \((?P<how>[^)]*)\): ");
-static TEST: Pattern = Pattern::new(
+static ACTION: LinePattern =
+    LinePattern::new(r"(?P<target>(?:@[\w.-]*)?//[^\s,'()]*)?.*\bfailed: \((?P<how>[^)]*)\): ");
+static TEST: LinePattern = LinePattern::new(
     r"^(?P<id>//\S+) +(?:\(cached\) )?(?P<outcome>PASSED|FAILED|TIMEOUT|FLAKY|SKIPPED|NO STATUS)(?: in .*)?$",
 );
 

@@ -14,22 +14,23 @@ pub(super) struct BundlerFormat {
     prettier: bool,
 }
 
-static ESBUILD: Pattern = Pattern::new(
+static ESBUILD: LinePattern = LinePattern::new(
     r"^(?:✘|▲) \[(?P<severity>ERROR|WARNING)\] (?P<message>.+?)(?: \[(?P<code>[\w:-]+)\])?$",
 );
-static WEBPACK: Pattern = Pattern::new(
+static WEBPACK: LinePattern = LinePattern::new(
     r"^(?P<severity>ERROR|WARNING) in (?P<file>\S+)(?:[ :(](?P<line>\d+)[:,](?P<column>\d+)(?:-[\d:]+)?\)?)?$",
 );
-static ROLLDOWN: Pattern = Pattern::new(r"^\[(?P<code>[A-Z]+(?:_[A-Z]+)+)\] (?P<message>.+)$");
-static BIOME: Pattern = Pattern::new(
+static ROLLDOWN: LinePattern =
+    LinePattern::new(r"^\[(?P<code>[A-Z]+(?:_[A-Z]+)+)\] (?P<message>.+)$");
+static BIOME: LinePattern = LinePattern::new(
     r"^(?P<file>[^\s:]+\.\w+)(?::(?P<line>\d+):(?P<column>\d+))? (?P<code>[a-z]\S*)(?: +[A-Z]+)* +━━+$",
 );
-static PRETTIER: Pattern = Pattern::new(
+static PRETTIER: LinePattern = LinePattern::new(
     r"^\[(?:warn|error)\] (?P<file>[^\s:]+\.\w+)(?:: (?P<message>.+?)(?: \((?P<line>\d+):(?P<column>\d+)\))?)?$",
 );
 /// A place below its heading: esbuild's and rolldown's.
-static LOCATION: Pattern =
-    Pattern::new(r"^\s+(?:╭─\[ ?)?(?P<file>[^\s:]+):(?P<line>\d+):(?P<column>\d+)(?::| ?\])$");
+static LOCATION: LinePattern =
+    LinePattern::new(r"^\s+(?:╭─\[ ?)?(?P<file>[^\s:]+):(?P<line>\d+):(?P<column>\d+)(?::| ?\])$");
 
 impl BlockFormat for BundlerFormat {
     const IS_CERTAIN: bool = false;

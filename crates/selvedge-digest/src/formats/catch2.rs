@@ -29,11 +29,11 @@ enum Catch2Section {
     Body,
 }
 
-static FAILED: Pattern = Pattern::new(r"^(?P<file>\S.*?)[:(](?P<line>\d+)\)?: FAILED:$");
-static COMPACT: Pattern =
-    Pattern::new(r"^(?P<file>\S.*?)[:(](?P<line>\d+)\)?: failed: (?P<message>\S.*)$");
-static GREEN: Pattern =
-    Pattern::new(r"^(?:All tests passed|Passed all) .*?(?P<passed>\d+) test cases?\b");
+static FAILED: LinePattern = LinePattern::new(r"^(?P<file>\S.*?)[:(](?P<line>\d+)\)?: FAILED:$");
+static COMPACT: LinePattern =
+    LinePattern::new(r"^(?P<file>\S.*?)[:(](?P<line>\d+)\)?: failed: (?P<message>\S.*)$");
+static GREEN: LinePattern =
+    LinePattern::new(r"^(?:All tests passed|Passed all) .*?(?P<passed>\d+) test cases?\b");
 
 impl BlockFormat for Catch2Format {
     fn parse_head(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<BlockStep> {

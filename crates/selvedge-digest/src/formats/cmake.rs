@@ -9,7 +9,7 @@ pub(super) struct CMakeFormat {
     stack: bool,
 }
 
-static HEADING: Pattern = Pattern::new(
+static HEADING: LinePattern = LinePattern::new(
     r"^CMake (?P<severity>(?:Internal )?Error|(?:Deprecation )?Warning)(?: \(dev\))?(?: at (?P<file>[^:]+)(?::(?P<line>\d+))?(?: \((?P<code>\w+)\))?)?:(?: (?P<message>\S.*))?$",
 );
 

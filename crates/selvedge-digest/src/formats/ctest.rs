@@ -57,12 +57,12 @@ impl CTestProgress {
     }
 }
 
-static RESULT: Pattern = Pattern::new(
+static RESULT: LinePattern = LinePattern::new(
     r"^\s*(?P<number>\d+)/(?P<all>\d+) Test +#\d+: (?P<id>\S.*?) \.{3,}(?: +(?P<passed>Passed)|(?P<how>[\w ]*\*\*\*.*?)) *(?:\d+\.\d+ sec)?$",
 );
-static TOTALS: Pattern =
-    Pattern::new(r"^\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<all>\d+)$");
-static LISTED: Pattern = Pattern::new(r"^\t *\d+ - (?P<id>\S+) \((?P<how>[^()]+)\)");
+static TOTALS: LinePattern =
+    LinePattern::new(r"^\d+% tests passed, (?P<failed>\d+) tests? failed out of (?P<all>\d+)$");
+static LISTED: LinePattern = LinePattern::new(r"^\t *\d+ - (?P<id>\S+) \((?P<how>[^()]+)\)");
 
 impl BlockFormat for CTestFormat {
     fn parse_head(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<BlockStep> {

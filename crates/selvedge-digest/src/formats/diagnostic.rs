@@ -2,6 +2,7 @@
 //! `a.c:3:7: error: message`, `a.ts(3,7): error TS2322: message`, `a.py:3:7: E501 message`.
 //! The annotated source below them belongs to them.
 
+use super::grouped_lint::UNFORMATTED;
 use super::location::{extension, is_c};
 use super::prelude::*;
 
@@ -24,7 +25,7 @@ pub(super) struct DiagnosticParser {
 }
 
 /// `path:line:column: severity code: message`, with the variations of many tools.
-static SEVERE: Pattern = Pattern::new(concat!(
+static SEVERE: LinePattern = LinePattern::new(concat!(
     r"^\s*(?:\[(?:\w+)\] +)*(?P<file>(?:[A-Za-z]:)?[^\s:()\[\]][^:()]*?)",
     r"(?::(?P<line>\d+)(?::(?P<column>\d+))?(?:-\d+(?::\d+)?)?|[(\[](?P<line2>\d+)(?:[,:](?P<column2>\d+))?(?:,\d+,\d+)?[)\]])",
     r"(?:: *| - |: in \S+: | )",
@@ -32,12 +33,12 @@ static SEVERE: Pattern = Pattern::new(concat!(
     r"(?:\[(?P<bracket>[\w-]+)\]|[ :]+(?P<code>[A-Z]{1,8}-?\d{1,6}))?\s*[:\]]?\s+(?P<message>\S.*)$",
 ));
 /// `path:line:column: CODE message`
-static CODED: Pattern = Pattern::new(
-    r"^(?P<file>[^\s:()][^:()]*\.\w+):(?P<line>\d+):(?:(?P<column>\d+):)? \[?(?P<code>[A-Z]{1,4}\d{2,5}|invalid-syntax)(?:\([\w-]+\)(?:, [^\]]*)?)?\]?:? (?P<fixable>\[\*\] )?(?P<message>\S.*)$",
+static CODED: LinePattern = LinePattern::new(
+    r"^(?P<file>[^\s:()][^:()]*\.\w+):(?P<line>\d+):(?:(?P<column>\d+):)? \[?(?P<code>[A-Z]{1,4}\d{2,5}|invalid-syntax|unformatted)(?:\([\w-]+\)(?:, [^\]]*)?)?\]?:? (?P<fixable>\[\*\] )?(?P<message>\S.*)$",
 );
 /// mypy's and others' code in brackets at the end; pyright's in parentheses.
-static TRAILING: Pattern =
-    Pattern::new(r"\s+(?:\[-?(?P<code>[\w:=/-]+)\]|\((?P<pyright>report\w+)\))$");
+static TRAILING: LinePattern =
+    LinePattern::new(r"\s+(?:\[-?(?P<code>[\w:=/-]+)\]|\((?P<pyright>report\w+)\))$");
 
 impl FormatParser for DiagnosticParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -195,7 +196,7 @@ fn parse_diagnostic(line: &CleanLine<'_>, findings: &mut Findings) -> Option<Fai
     let dashed = line.indent() > 0 && line.text.contains(" - ");
     let (kind, tool) = match tool_of(file, code, severity.is_some()) {
         (kind, "mypy") if dashed => (kind, "pyright"),
-        (kind, FLAKE8) if get("fixable").is_some() => (kind, RUFF),
+        (kind, FLAKE8) if get("fixable").is_some() || code == Some(UNFORMATTED) => (kind, RUFF),
         other => other,
     };
     findings.add_tool(tool);

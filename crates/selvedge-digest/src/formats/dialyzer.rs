@@ -13,7 +13,7 @@ pub(super) struct DialyzerFormat {
 }
 
 /// The compiler marks warnings, Dialyzer does not.
-static WARNING: Pattern = Pattern::new(
+static WARNING: LinePattern = LinePattern::new(
     r"^(?P<file>[^\s:]+\.[he]rl):(?P<line>\d+)(?::(?P<column>\d+))?: (?:(?P<severity>Warning): )?(?P<message>\S.*)$",
 );
 

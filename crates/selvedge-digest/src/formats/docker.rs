@@ -18,17 +18,17 @@ pub(super) struct DockerFormat {
     file: Option<String>,
 }
 
-static STEP: Pattern = Pattern::new(
+static STEP: LinePattern = LinePattern::new(
     r"^(?:#(?P<number>\d+) (?P<step>\[.*\d+/\d+\] \S.*)|Step \d+/\d+ : (?P<old>\S.*))$",
 );
-static ERROR: Pattern = Pattern::new(r"^#(?P<number>\d+) ERROR: (?P<message>\S.*)$");
-static PARSE: Pattern =
-    Pattern::new(r"[Dd]ockerfile parse error (?:on )?line (?P<line>\d+): (?P<message>\S.*)$");
-static OLD: Pattern = Pattern::new(
+static ERROR: LinePattern = LinePattern::new(r"^#(?P<number>\d+) ERROR: (?P<message>\S.*)$");
+static PARSE: LinePattern =
+    LinePattern::new(r"[Dd]ockerfile parse error (?:on )?line (?P<line>\d+): (?P<message>\S.*)$");
+static OLD: LinePattern = LinePattern::new(
     r"^(?P<message>The command '.*' returned a non-zero code: \d+|(?:COPY|ADD) failed: \S.*)$",
 );
 /// The place of the step in its file, in newer builders.
-static LOCATION: Pattern = Pattern::new(r"^(?P<file>\S*Dockerfile[^\s:]*):(?P<line>\d+)$");
+static LOCATION: LinePattern = LinePattern::new(r"^(?P<file>\S*Dockerfile[^\s:]*):(?P<line>\d+)$");
 
 impl BlockFormat for DockerFormat {
     fn parse_head(&mut self, line: &CleanLine<'_>, _: &mut Findings) -> Option<BlockStep> {

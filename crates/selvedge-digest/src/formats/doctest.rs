@@ -34,8 +34,8 @@ enum DoctestSection {
     Raised,
 }
 
-static LOCATION: Pattern =
-    Pattern::new(r#"^File "(?P<file>[^"]+)", line (?P<line>\d+|\?), in (?P<id>\S+)$"#);
+static LOCATION: LinePattern =
+    LinePattern::new(r#"^File "(?P<file>[^"]+)", line (?P<line>\d+|\?), in (?P<id>\S+)$"#);
 
 impl BlockFormat for DoctestFormat {
     const IS_TEST: bool = true;

@@ -10,7 +10,7 @@ pub(super) struct GhcFormat {
 }
 
 /// Of the codes `[-Wunused-imports, -Werror=unused-imports]`, which are one warning, the first is taken.
-static HEADING: Pattern = Pattern::new(
+static HEADING: LinePattern = LinePattern::new(
     r"^(?P<file>[^\s:]+\.l?hs):(?:(?P<line>\d+):(?P<column>\d+)(?:-\d+)?|\((?P<line2>\d+),(?P<column2>\d+)\)-\(\d+,\d+\)): (?P<severity>error|warning):(?: \[(?P<code>[^\],]+)[^\]]*\])*(?: (?P<message>\S.*))?$",
 );
 

@@ -42,12 +42,14 @@ pub(super) struct GoTestParser {
     has_failure: bool,
 }
 
-static RESULT: Pattern =
-    Pattern::new(r"^ *--- (?P<outcome>PASS|FAIL|SKIP|BENCH): (?P<id>\S.*?)(?: \([\d.]+m?s\))?$");
-static MESSAGE: Pattern =
-    Pattern::new(r"^ +(?P<file>[\w./-]+\.go):(?P<line>\d+): ?(?P<message>.*)$");
-static FRAME: Pattern = Pattern::new(r"^\t(?P<file>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$");
-static COMPILE: Pattern = Pattern::new(
+static RESULT: LinePattern = LinePattern::new(
+    r"^ *--- (?P<outcome>PASS|FAIL|SKIP|BENCH): (?P<id>\S.*?)(?: \([\d.]+m?s\))?$",
+);
+static MESSAGE: LinePattern =
+    LinePattern::new(r"^ +(?P<file>[\w./-]+\.go):(?P<line>\d+): ?(?P<message>.*)$");
+static FRAME: LinePattern =
+    LinePattern::new(r"^\t(?P<file>\S+\.go):(?P<line>\d+)(?: \+0x[0-9a-f]+)?$");
+static COMPILE: LinePattern = LinePattern::new(
     r"^(?:vet: |\t)?(?P<file>[\w./@+-]+\.go):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.+)$",
 );
 
@@ -232,6 +234,11 @@ impl GoTestParser {
             self.building = true;
             return Some(LineClaim::Ignore);
         }
+        if self.draft.is_none() && !self.verbose && text.strip_prefix("# ").is_some_and(is_word) {
+            // It may be any heading: only errors below it show that it names a package.
+            self.building = true;
+            return Some(LineClaim::NotMine);
+        }
         if self.building && !text.starts_with(['\t', ' ']) && !COMPILE.is_match(text) {
             self.building = text.starts_with("package ") || text.starts_with("note: ");
         }
@@ -324,10 +331,17 @@ fn is_subtest(id: &str, whole: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// `example.com/shop/cart`, or `example.com/shop/cart [example.com/shop/cart.test]`.
+/// `example.com/shop/cart`, or `example.com/shop/cart [example.com/shop/cart.test]`, or `shop [shop.test]`.
 fn is_package(text: &str) -> bool {
     let (path, test) = text.split_once(' ').unwrap_or((text, "["));
-    path.contains(['/', '.']) && !path.contains("://") && test.starts_with('[')
+    let is_path = path.contains(['/', '.']) && !path.contains("://") && test.starts_with('[');
+    is_path || is_word(path) && test.starts_with('[') && test.ends_with(".test]")
+}
+
+/// The path of a module of one word: `shop`, `command-line-arguments`.
+fn is_word(path: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '~');
+    !path.is_empty() && path.chars().all(is_part)
 }
 
 fn append_message(draft: &mut FailureBuilder, text: &str) {

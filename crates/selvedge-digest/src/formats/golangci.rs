@@ -12,15 +12,15 @@ pub(super) struct GolangciLintFormat {
     source: Option<String>,
 }
 
-static ISSUE: Pattern = Pattern::new(
+static ISSUE: LinePattern = LinePattern::new(
     r"^(?P<file>[^\s:()]+\.go|go\.mod):(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>\S.*) \((?P<code>[a-z]\w*)\)$",
 );
-static COLUMNS: Pattern = Pattern::new(
+static COLUMNS: LinePattern = LinePattern::new(
     r"^(?P<file>[^\s:()]+\.go|go\.mod):(?P<line>\d+)(?::(?P<column>\d+))? {2,}(?P<code>[a-z]\w*) {2,}(?P<message>\S.*)$",
 );
 /// The place of an error in a list of them on one line.
-static LOCATION: Pattern =
-    Pattern::new(r"(?P<file>[^\s:()\[]+\.go):(?P<line>\d+):(?P<column>\d+): ");
+static LOCATION: LinePattern =
+    LinePattern::new(r"(?P<file>[^\s:()\[]+\.go):(?P<line>\d+):(?P<column>\d+): ");
 /// Beginning of that list.
 const PACKAGE_ERRORS: &str = "errors in package: [";
 

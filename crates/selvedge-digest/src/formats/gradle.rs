@@ -20,13 +20,13 @@ pub(super) struct GradleParser {
     located: bool,
 }
 
-static RESULT: Pattern = Pattern::new(
+static RESULT: LinePattern = LinePattern::new(
     r"^(?P<id>[A-Za-z_][\w.$]*(?: > .+?)+) (?P<outcome>FAILED|PASSED|SKIPPED)(?: \([\d.]+m?s\))?$",
 );
-static TOTALS: Pattern = Pattern::new(
+static TOTALS: LinePattern = LinePattern::new(
     r"^(?P<all>\d+) tests? completed(?:, (?P<failed>\d+) failed)?(?:, (?P<skipped>\d+) skipped)?$",
 );
-static WHERE: Pattern = Pattern::new(
+static WHERE: LinePattern = LinePattern::new(
     r"^(?:Build|Settings|Script|Initialization script)\b.*? '(?P<file>[^']+)' line: (?P<line>\d+)$",
 );
 

@@ -1,24 +1,29 @@
 //! Linters that print a file name with its problems indented below it: eslint, stylelint, ruff's grouped
-//! output. Also ruff's full output, which marks the place with an arrow.
+//! output. Also ruff's full output, which marks the place with an arrow, and the files that black and ruff would
+//! reformat.
 
 use super::location::{CodeLocation, extension, parse_arrow};
 use super::prelude::*;
+
+/// The code of ruff's formatter.
+pub(super) const UNFORMATTED: &str = "unformatted";
 
 /// Reads problems grouped by file. A block is a place and the source below it.
 #[derive(Debug, Default)]
 pub(super) struct GroupedLintFormat;
 
-static FILE: Pattern = Pattern::new(r"^(?:[A-Za-z]:|\.{0,2}/|[\w@-])[^:*?]*\.\w{1,8}:?$");
-static PROBLEM: Pattern = Pattern::new(
+static FILE: LinePattern = LinePattern::new(r"^(?:[A-Za-z]:|\.{0,2}/|[\w@-])[^:*?]*\.\w{1,8}:?$");
+static PROBLEM: LinePattern = LinePattern::new(
     r"^\s+(?P<line>\d+):(?P<column>\d+)\s+(?:(?P<severity>error|warning|✖|⚠|×)\s+)?(?P<message>\S.*?)(?:\s{2,}(?P<rule>[\w@/-]+))?$",
 );
-static CODED: Pattern =
-    Pattern::new(r"^(?P<code>[A-Z]{1,5}\d{3,4}|invalid-syntax):? (?:\[\*\] )?(?P<message>\S.*)$");
+static CODED: LinePattern = LinePattern::new(
+    r"^(?P<code>[A-Z]{1,5}\d{3,4}|invalid-syntax|unformatted):? (?:\[\*\] )?(?P<message>\S.*)$",
+);
 
 impl BlockFormat for GroupedLintFormat {
     fn parse_head(&mut self, line: &CleanLine<'_>, _: &mut Findings) -> Option<BlockStep> {
         if line.indent() == 0 {
-            return None;
+            return unformatted_file(line).map(BlockStep::Whole);
         }
         let body = line.body();
         if body.starts_with("--> ")
@@ -32,7 +37,11 @@ impl BlockFormat for GroupedLintFormat {
             .then(|| BlockStep::Whole(parse_problem(&problem, line)))
     }
 
-    fn parse_body(&mut self, _: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
+        if draft.failure.code.as_deref() == Some(UNFORMATTED) && !line.is_blank() {
+            // The lines of the diff have no common beginning.
+            return BlockStep::Shown;
+        }
         let gutter = line
             .body()
             .starts_with(|c: char| c.is_ascii_digit() || c == '|');
@@ -41,6 +50,18 @@ impl BlockFormat for GroupedLintFormat {
         }
         BlockStep::OVER
     }
+}
+
+/// `would reformat a.py` of black, `Would reformat: a.py` of ruff before 0.17.
+fn unformatted_file(line: &CleanLine<'_>) -> Option<FailureBuilder> {
+    let (tool, file) = match line.text.strip_prefix("would reformat ") {
+        Some(file) => ("black", file),
+        None => ("ruff", line.text.strip_prefix("Would reformat: ")?),
+    };
+    let message = "File would be reformatted";
+    let mut draft = FailureBuilder::with_message(FailureKind::Lint, tool, message, line);
+    draft.set_location(file, None, None);
+    Some(draft)
 }
 
 fn start_located_problem(place: CodeLocation<'_>, line: &CleanLine<'_>) -> Option<FailureBuilder> {

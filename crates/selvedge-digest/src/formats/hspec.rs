@@ -11,10 +11,10 @@ pub(super) struct HspecFormat {
     place: Option<(String, Option<u32>, Option<u32>)>,
 }
 
-static LOCATION: Pattern =
-    Pattern::new(r"^  (?P<file>[^\s:]+\.l?hs):(?P<line>\d+):(?P<column>\d+):$");
-static HEADING: Pattern = Pattern::new(r"^  \d+\) (?P<id>\S.*)$");
-static TOTALS: Pattern = Pattern::new(
+static LOCATION: LinePattern =
+    LinePattern::new(r"^  (?P<file>[^\s:]+\.l?hs):(?P<line>\d+):(?P<column>\d+):$");
+static HEADING: LinePattern = LinePattern::new(r"^  \d+\) (?P<id>\S.*)$");
+static TOTALS: LinePattern = LinePattern::new(
     r"^(?P<all>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?$",
 );
 

@@ -14,7 +14,7 @@ pub(super) struct JasmineFormat {
     suites: u64,
 }
 
-static TOTALS: Pattern = Pattern::new(
+static TOTALS: LinePattern = LinePattern::new(
     r"^(?P<all>\d+) specs?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending specs?)?$",
 );
 

@@ -13,10 +13,10 @@ pub(super) struct JavaTestFailure {
     lines: u32,
 }
 
-static FRAME: Pattern =
-    Pattern::new(r"^(?:at )?(?P<method>[\w.$<>/@]+)\((?P<file>\w+\.\w+):(?P<line>\d+)\)");
+static FRAME: LinePattern =
+    LinePattern::new(r"^(?:at )?(?P<method>[\w.$<>/@]+)\((?P<file>\w+\.\w+):(?P<line>\d+)\)");
 /// Gradle's short form.
-static AT: Pattern = Pattern::new(
+static AT: LinePattern = LinePattern::new(
     r"^(?P<message>[\w.$]+(?:Exception|Error|Failure|Failed)\w*(?:: .*)?) at (?P<file>\w+\.\w+):(?P<line>\d+)$",
 );
 

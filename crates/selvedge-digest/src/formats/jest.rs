@@ -14,16 +14,18 @@ pub(super) struct JestParser {
     message: bool,
     /// The titles of the suites around a test in the verbose tree, with their indentation.
     suites: Vec<(usize, String)>,
+    /// Within the list at the end of a long log, which repeats all failures.
+    in_summary: bool,
 }
 
-static FILE: Pattern = Pattern::new(
+static FILE: LinePattern = LinePattern::new(
     r"^\s?(?P<outcome>FAIL|PASS)\s+(?:\S+ › |[\w@-]+ )?(?P<file>\S+\.[cm]?[jt]sx?)(?: \([\d.]+ ?m?s\))?$",
 );
-static TESTS: Pattern = Pattern::new(r"^Tests:\s+(?:\d+ \w+, )*\d+ total");
-static GUTTER: Pattern = Pattern::new(r"^\s*>?\s*\d+ \||^\s+\|\s*\^?");
+static TESTS: LinePattern = LinePattern::new(r"^Tests:\s+(?:\d+ \w+, )*\d+ total");
+static GUTTER: LinePattern = LinePattern::new(r"^\s*>?\s*\d+ \||^\s+\|\s*\^?");
 
 /// Duration after a test's name; a name may also end with words in parentheses.
-static DURATION: Pattern = Pattern::new(r" \([\d.]+ m?s\)$");
+static DURATION: LinePattern = LinePattern::new(r" \([\d.]+ m?s\)$");
 
 impl FormatParser for JestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -41,6 +43,7 @@ impl FormatParser for JestParser {
             self.close(findings);
             findings.close_run(TOOL, TestTotals::listed(line.text));
             self.file = None;
+            self.in_summary = false;
             return LineClaim::Evidence;
         }
         if self.file.is_none() {
@@ -57,6 +60,7 @@ impl FormatParser for JestParser {
         }
         if body.starts_with("Test Suites: ") || body.starts_with("Summary of all failing tests") {
             self.close(findings);
+            self.in_summary = body.starts_with('S');
             return LineClaim::Ignore;
         }
         if self.draft.is_none() {
@@ -162,6 +166,11 @@ impl JestParser {
         if let Some(file) = &self.file {
             draft.set_location(file, None, None);
         }
-        findings.add_test(draft);
+        let id = draft.failure.id.as_deref().unwrap_or_default();
+        if self.in_summary && findings.has_test_failure(id) {
+            findings.mark_reported(draft.lines());
+        } else {
+            findings.add_test(draft);
+        }
     }
 }

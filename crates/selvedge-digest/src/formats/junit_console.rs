@@ -14,11 +14,11 @@ pub(super) struct JUnitConsoleParser {
     totals: TestTotals,
 }
 
-static SOURCE: Pattern = Pattern::new(
+static SOURCE: LinePattern = LinePattern::new(
     r"^\w+Source \[className = '(?P<class>[^']+)'(?:, methodName = '(?P<method>[^']+)')?",
 );
-static COUNT: Pattern =
-    Pattern::new(r"^\[ +(?P<count>\d+) tests (?P<what>skipped|aborted|successful|failed) +\]$");
+static COUNT: LinePattern =
+    LinePattern::new(r"^\[ +(?P<count>\d+) tests (?P<what>skipped|aborted|successful|failed) +\]$");
 
 impl FormatParser for JUnitConsoleParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {

@@ -15,10 +15,10 @@ pub(super) struct KarmaFormat {
     executed: Vec<(String, TestTotals)>,
 }
 
-static HEADING: Pattern = Pattern::new(
+static HEADING: LinePattern = LinePattern::new(
     r"^(?P<browser>[A-Z][\w ]* [\d.]+ \([^()]*\))(?: (?P<id>\S.*?))? (?P<outcome>FAILED|ERROR)$",
 );
-static EXECUTED: Pattern = Pattern::new(
+static EXECUTED: LinePattern = LinePattern::new(
     r"^(?P<browser>[A-Z][\w ]* [\d.]+ \([^()]*\)): Executed (?P<run>\d+) of \d+ ?(?:\((?P<failed>\d+) FAILED\))? ?(?:\(skipped (?P<skipped>\d+)\))?",
 );
 

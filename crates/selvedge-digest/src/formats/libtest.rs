@@ -34,13 +34,14 @@ enum LibtestSection {
     Backtrace,
 }
 
-static PANIC: Pattern = Pattern::new(
+static PANIC: LinePattern = LinePattern::new(
     r"^\s*thread '.*?' (?:\(\d+\) )?panicked at (?:'(?P<message>.*)', )?(?P<file>[^:']+?):(?P<line>\d+):(?P<column>\d+)(?P<end>:?)$",
 );
-static RESULT: Pattern = Pattern::new(
+static RESULT: LinePattern = LinePattern::new(
     r"^test result: \w+\. (?P<passed>\d+) passed; (?P<failed>\d+) failed; (?P<skipped>\d+) ignored;",
 );
-static DOCTEST_LINE: Pattern = Pattern::new(r"^(?P<file>\S+\.\w+) - .*\(line (?P<line>\d+)\)");
+static DOCTEST_LINE: LinePattern =
+    LinePattern::new(r"^(?P<file>\S+\.\w+) - .*\(line (?P<line>\d+)\)");
 
 impl FormatParser for LibtestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {

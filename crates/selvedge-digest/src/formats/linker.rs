@@ -17,17 +17,17 @@ pub(super) struct LinkerFormat {
     in_function: bool,
 }
 
-static GNU: Pattern = Pattern::new(
+static GNU: LinePattern = LinePattern::new(
     r"^(?:\S*ld(?:\.\w+)?(?:\.exe)?: )?(?:\S+\.(?:o|a|so|obj)[^\s:]*:)?(?:(?P<file>[^\s:()]+):(?:(?P<line>\d+)|\([^()]*\)): )?(?P<message>(?:more )?undefined reference to [`'‘].+|multiple definition of [`'‘].+|cannot find -?[^\s:]+.*)$",
 );
-static LLD: Pattern = Pattern::new(
+static LLD: LinePattern = LinePattern::new(
     r"^\S*(?:ld(?:64)?\.lld|lld-link|wasm-ld|mold|ld|cc1(?:plus|obj)?|gcc|g\+\+|clang(?:\+\+)?): (?:fatal )?error: (?P<message>\S.*)$",
 );
-static LLD_PLACE: Pattern = Pattern::new(
+static LLD_PLACE: LinePattern = LinePattern::new(
     r"^>>> (?:referenced by|defined at|defined in) (?P<file>[^\s:()]+)(?::(?P<line>\d+))?",
 );
-static APPLE: Pattern = Pattern::new(r#"^  "(?P<symbol>.+)", referenced from:$"#);
-static MSVC: Pattern = Pattern::new(
+static APPLE: LinePattern = LinePattern::new(r#"^  "(?P<symbol>.+)", referenced from:$"#);
+static MSVC: LinePattern = LinePattern::new(
     r"^(?P<file>\S+\.(?:obj|lib|exe)) : (?:fatal )?error (?P<code>LNK\d+): (?P<message>\S.*)$",
 );
 

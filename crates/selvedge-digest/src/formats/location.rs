@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use super::block::BlockStep;
 use crate::findings::FailureBuilder;
-use crate::pattern::{Groups, Pattern};
+use crate::pattern::{Groups, LinePattern};
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
 /// A file and a line, and a column if it is reported.
@@ -26,9 +26,9 @@ impl<'a> CodeLocation<'a> {
     }
 }
 
-static PYTHON_FRAME: Pattern =
-    Pattern::new(r#"^\s*(?:E\s+)?File "(?P<file>[^"]+)", line (?P<line>\d+)"#);
-static COLON_FRAME: Pattern = Pattern::new(
+static PYTHON_FRAME: LinePattern =
+    LinePattern::new(r#"^\s*(?:E\s+)?File "(?P<file>[^"]+)", line (?P<line>\d+)"#);
+static COLON_FRAME: LinePattern = LinePattern::new(
     r"(?:^|[\s(@])(?:file://)?(?P<file>(?:[A-Za-z]:)?[^\s():]+\.[A-Za-z]+):(?P<line>\d+)(?::(?P<column>\d+))?(?:\)|:in [`'].*)?$",
 );
 
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_the_place_in_a_frame() {
+    fn location_in_stack_frame() {
         let at = |text| parse_colon_frame(text).map(|p| (p.file, p.line, p.column));
         assert_eq!(
             at("    at f (src/a.js:3:7)"),

@@ -7,11 +7,12 @@ use super::prelude::*;
 #[derive(Debug, Default)]
 pub(super) struct MakeFormat;
 
-static STARS: Pattern = Pattern::new(
+static STARS: LinePattern = LinePattern::new(
     r"^(?:[\w.+-]*make(?:\.exe)?(?:\[\d+\])?|(?P<file>[^\s:]+):(?P<line>\d+)): \*\*\* (?P<message>\S.*?)(?:  Stop\.)?$",
 );
-static RECIPE: Pattern =
-    Pattern::new(r"^\[(?:(?P<file>[^\s:]+):(?P<line>\d+): )?(?P<id>[^\]]+)\] (?P<message>\S.*)$");
+static RECIPE: LinePattern = LinePattern::new(
+    r"^\[(?:(?P<file>[^\s:]+):(?P<line>\d+): )?(?P<id>[^\]]+)\] (?P<message>\S.*)$",
+);
 
 impl BlockFormat for MakeFormat {
     fn parse_head(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<BlockStep> {

@@ -12,10 +12,10 @@ pub(super) struct MavenFormat {
     repeats: bool,
 }
 
-static LOCATION: Pattern = Pattern::new(
+static LOCATION: LinePattern = LinePattern::new(
     r"^(?P<file>\S[^:\[\]]*\.\w+):(?: ?[\[(](?P<line>\d+), ?(?P<column>\d+)[\])])? (?P<message>\S.*)$",
 );
-static GOAL: Pattern = Pattern::new(
+static GOAL: LinePattern = LinePattern::new(
     r"^Failed to execute goal (?:(?P<goal>\S+) (?:\([^()]*\) )?)?on project (?P<id>[^\s:]+): (?P<message>.*?)(?: -> \[Help \d+\])?$",
 );
 

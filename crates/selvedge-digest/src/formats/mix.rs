@@ -18,10 +18,10 @@ pub(super) struct MixParser {
     formatting: bool,
 }
 
-static RAISED: Pattern = Pattern::new(
+static RAISED: LinePattern = LinePattern::new(
     r"^\*\* \((?P<code>[A-Z][\w.]*)\) (?:(?P<file>[^\s:]+\.(?:exs?|eex|heex|leex)):(?P<line>\d+)(?::(?P<column>\d+))?: )?(?P<message>\S.*)$",
 );
-static LOCATION: Pattern = Pattern::new(
+static LOCATION: LinePattern = LinePattern::new(
     r"^ +(?:└─ )?(?P<file>[^\s:]+\.(?:exs?|eex|heex|leex)):(?P<line>\d+)(?::(?P<column>\d+))?(?:: \S.*)?$",
 );
 

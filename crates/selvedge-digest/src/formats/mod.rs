@@ -34,6 +34,7 @@ mod java_test;
 mod jest;
 mod json;
 mod junit_console;
+mod junit_core;
 mod karma;
 mod libtest;
 mod linker;
@@ -91,8 +92,10 @@ pub(crate) enum LineClaim {
     NotMine,
     /// Part of the format, but does not explain a failure.
     Ignore,
-    /// Part of the format and not to be shown: machine-readable and recorded, or the same in every log.
+    /// Part of the format and not to be shown beside other lines: machine-readable and recorded.
     Suppress,
+    /// The same in every log, or about the run itself: never shown, not even in a log that is shown whole.
+    Noise,
     /// Part of a failure of the format, or a total.
     Evidence,
 }

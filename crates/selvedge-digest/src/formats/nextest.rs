@@ -15,13 +15,13 @@ pub(super) struct NextestFormat {
     reported: HashSet<String>,
 }
 
-static STATUS: Pattern = Pattern::new(
+static STATUS: LinePattern = LinePattern::new(
     r"^ +(?:TRY \d+ )?(?P<status>PASS|FAIL|SIG\w+|ABORT|TIMEOUT|SLOW|LEAK|FLAKY|XFAIL|FL\+LK|TMT)(?: \d/\d)? \[ *>?[\d.]+m?s\] (?:\( *\d+/ *\d+\) )?(?P<id>\S.*)$",
 );
-static SUMMARY: Pattern = Pattern::new(
+static SUMMARY: LinePattern = LinePattern::new(
     r"^ +Summary \[.*\] (?:\d+/)?\d+ tests? run: (?P<passed>\d+) passed(?: \([^)]*\))?(?:, (?P<failed>\d+) failed)?(?:, (?P<errors>\d+) exec failed)?(?:, (?P<late>\d+) timed out)?(?:, (?P<skipped>\d+) skipped)?",
 );
-static PANIC: Pattern = Pattern::new(
+static PANIC: LinePattern = LinePattern::new(
     r"^\s*thread '.*?' (?:\(\d+\) )?panicked at (?P<file>[^:']+):(?P<line>\d+):(?P<column>\d+):?$",
 );
 

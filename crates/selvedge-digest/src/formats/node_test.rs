@@ -57,10 +57,10 @@ impl NodeTestTree {
     }
 }
 
-static RESULT: Pattern = Pattern::new(
+static RESULT: LinePattern = LinePattern::new(
     r"^\s*(?P<mark>✔|✖|﹣|▶) (?P<id>.+?)(?P<time> \((?:\d+(?P<fraction>\.\d+)?)ms\))?(?P<skip> # (?:SKIP|TODO).*)?$",
 );
-static TOTAL: Pattern = Pattern::new(
+static TOTAL: LinePattern = LinePattern::new(
     r"^(?:ℹ|#) (?P<what>tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) (?P<count>[\d.]+)$",
 );
 

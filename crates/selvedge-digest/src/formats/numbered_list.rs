@@ -25,22 +25,24 @@ enum NumberedSection {
     Stack,
 }
 
-static HEADING: Pattern = Pattern::new(r"^\s{0,4}\d{1,5}\) (?P<title>\S.*)$");
-static RUBY_PLACE: Pattern = Pattern::new(r"^(?P<id>.+?) \[(?P<file>[^\]]+):(?P<line>\d+)\]:?$");
-static MINITEST: Pattern = Pattern::new(
+static HEADING: LinePattern = LinePattern::new(r"^\s{0,4}\d{1,5}\) (?P<title>\S.*)$");
+static RUBY_PLACE: LinePattern =
+    LinePattern::new(r"^(?P<id>.+?) \[(?P<file>[^\]]+):(?P<line>\d+)\]:?$");
+static MINITEST: LinePattern = LinePattern::new(
     r"^(?P<all>\d+) (?:runs|tests), \d+ assertions, (?P<failed>\d+) failures, (?P<errors>\d+) errors(?:, (?P<skipped>\d+) skips)?",
 );
-static EXUNIT: Pattern = Pattern::new(
+static EXUNIT: LinePattern = LinePattern::new(
     r"^(?:(?:\d+ \w+, )*)\d+ (?:tests?|doctests?|properties), (?P<failed>\d+) failures?(?:, (?P<excluded>\d+) excluded)?(?:, (?P<skipped>\d+) skipped)?$",
 );
-static RSPEC: Pattern = Pattern::new(
+static RSPEC: LinePattern = LinePattern::new(
     r"^(?P<all>\d+) examples?, (?P<failed>\d+) failures?(?:, (?P<skipped>\d+) pending)?(?:, (?P<errors>\d+) errors? occurred outside of examples)?",
 );
-static PHPUNIT: Pattern = Pattern::new(r"^Tests: (?P<all>\d+), Assertions: \d+");
-static EXUNIT_TESTS: Pattern = Pattern::new(r"(?:^|, )(?P<count>\d+) (?:test|doctest|propert)");
-static PHP_COUNT: Pattern = Pattern::new(r"(Failures|Errors|Skipped|Incomplete): (\d+)");
-static MOCHA: Pattern =
-    Pattern::new(r"^\s+(?P<count>\d+) (?P<what>passing|failing|pending)(?: \(.*\))?$");
+static PHPUNIT: LinePattern = LinePattern::new(r"^Tests: (?P<all>\d+), Assertions: \d+");
+static EXUNIT_TESTS: LinePattern =
+    LinePattern::new(r"(?:^|, )(?P<count>\d+) (?:test|doctest|propert)");
+static PHP_COUNT: LinePattern = LinePattern::new(r"(Failures|Errors|Skipped|Incomplete): (\d+)");
+static MOCHA: LinePattern =
+    LinePattern::new(r"^\s+(?P<count>\d+) (?P<what>passing|failing|pending)(?: \(.*\))?$");
 
 impl FormatParser for NumberedListParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {

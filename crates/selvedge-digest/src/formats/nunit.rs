@@ -11,14 +11,14 @@ pub(super) struct NUnitFormat {
     totals: Option<TestTotals>,
 }
 
-static HEADING: Pattern =
-    Pattern::new(r"^\d+\) (?:Test )?(?:Failure|Error|Failed) : (?P<id>\S.*)$");
-static TOTALS: Pattern = Pattern::new(
+static HEADING: LinePattern =
+    LinePattern::new(r"^\d+\) (?:Test )?(?:Failure|Error|Failed) : (?P<id>\S.*)$");
+static TOTALS: LinePattern = LinePattern::new(
     r"^Tests run: (?P<run>\d+), Errors: (?P<errors>\d+), Failures: (?P<failed>\d+), Inconclusive: \d+",
 );
-static NOT_RUN: Pattern = Pattern::new(r"^\s+Not run: (?P<skipped>\d+), Invalid: ");
-static FRAME: Pattern =
-    Pattern::new(r"^\s*at .* in (?P<file>\S+\.\w+):(?:line )?(?P<line>\d+)\s*$");
+static NOT_RUN: LinePattern = LinePattern::new(r"^\s+Not run: (?P<skipped>\d+), Invalid: ");
+static FRAME: LinePattern =
+    LinePattern::new(r"^\s*at .* in (?P<file>\S+\.\w+):(?:line )?(?P<line>\d+)\s*$");
 
 impl BlockFormat for NUnitFormat {
     const IS_TEST: bool = true;

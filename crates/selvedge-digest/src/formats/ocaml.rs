@@ -12,10 +12,10 @@ pub(super) struct OCamlFormat {
     lines: u32,
 }
 
-static LOCATION: Pattern = Pattern::new(
+static LOCATION: LinePattern = LinePattern::new(
     r#"^File "(?P<file>[^"]+)", lines? (?P<line>\d+)(?:-\d+)?(?:, characters (?P<column>\d+)-\d+)?:$"#,
 );
-static SEVERITY: Pattern = Pattern::new(
+static SEVERITY: LinePattern = LinePattern::new(
     r"^(?P<severity>Error|Warning|Alert)(?: \(?(?:warning |alert )?(?P<code>\d+|[\w-]+)(?: \[(?P<name>[\w-]+)\])?\)?)?: (?P<message>\S.*)$",
 );
 

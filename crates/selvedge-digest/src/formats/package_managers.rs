@@ -17,8 +17,8 @@ pub(super) struct PackageManagerFormat {
     usage: bool,
 }
 
-static PNPM: Pattern =
-    Pattern::new(r"^(?:Error:)?\s*(?P<code>ERR_PNPM_[A-Z0-9_]+)(?:\s+(?P<message>\S.*))?$");
+static PNPM: LinePattern =
+    LinePattern::new(r"^(?:Error:)?\s*(?P<code>ERR_PNPM_[A-Z0-9_]+)(?:\s+(?P<message>\S.*))?$");
 
 impl BlockFormat for PackageManagerFormat {
     fn parse_head(&mut self, line: &CleanLine<'_>, _: &mut Findings) -> Option<BlockStep> {

@@ -7,7 +7,7 @@ use super::prelude::*;
 #[derive(Debug, Default)]
 pub(super) struct PhpFormat;
 
-static ERROR: Pattern = Pattern::new(
+static ERROR: LinePattern = LinePattern::new(
     r"^(?:PHP )?(?P<sort>Fatal|Parse|Recoverable fatal|Catchable fatal) error: +(?:Uncaught )*(?P<message>\S.*?) in (?P<file>\S+?)(?: on line |:)(?P<line>\d+)$",
 );
 

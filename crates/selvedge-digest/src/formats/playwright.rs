@@ -26,13 +26,13 @@ enum PlaywrightSection {
     Retry,
 }
 
-static HEADING: Pattern = Pattern::new(
+static HEADING: LinePattern = LinePattern::new(
     r"^\s+\d+\) (?P<id>(?:\[[^\]]+\] › )?(?P<file>[^ :]+):(?P<line>\d+):(?P<column>\d+) › .*?)(?: ─+)?$",
 );
-static RESULT: Pattern = Pattern::new(
+static RESULT: LinePattern = LinePattern::new(
     r"^\s+(?P<mark>✓|-|ok)\s+\d+ (?P<id>(?:\[[^\]]+\] › )?[^ :]+:\d+:\d+ › .*?)(?: \([\d.]+(?:ms|[smhd])\))?$",
 );
-static TOTAL: Pattern = Pattern::new(
+static TOTAL: LinePattern = LinePattern::new(
     r"^  (?P<count>\d+) (?P<what>passed|failed|skipped|flaky|did not run|interrupted)(?: \([\d.]+(?:ms|[smhd])\))?$",
 );
 

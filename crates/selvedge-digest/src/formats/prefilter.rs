@@ -87,7 +87,7 @@ mod tests {
     use crate::line::CaptureOptions;
 
     #[test]
-    fn a_line_wakes_those_whose_own_may_begin_so() {
+    fn prefilter_wakes_formats_by_line_start() {
         let mut wakes = LinePrefilter::default();
         wakes.add(0, ["test ", "0)"], LineSignals::NONE);
         wakes.add(1, ["│", "ok"], LineSignals::FAIL);

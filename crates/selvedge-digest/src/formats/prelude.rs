@@ -6,5 +6,5 @@ pub(super) use crate::findings::{
     FailureBuilder, FailureSeverity, Findings, TestOutcome, TestTotals,
 };
 pub(super) use crate::line::{CleanLine, LineSignals};
-pub(super) use crate::pattern::{Groups, Pattern};
+pub(super) use crate::pattern::{Groups, LinePattern};
 pub(super) use crate::record::FailureKind;

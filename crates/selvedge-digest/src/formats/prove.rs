@@ -22,15 +22,15 @@ pub(super) struct ProveParser {
     failed: u64,
 }
 
-static FAILED: Pattern = Pattern::new(
+static FAILED: LinePattern = LinePattern::new(
     r"^#   Failed (?:\(TODO\) )?test(?: '(?P<name>.+)')?(?: at (?P<file>\S+) line (?P<line>\d+)\.)?$",
 );
-static DIED: Pattern =
-    Pattern::new(r"^(?P<message>\S.*?) at (?P<file>\S+\.(?:t|pl|pm)) line (?P<line>\d+)[.,]");
-static FILE: Pattern =
-    Pattern::new(r"^(?P<file>\S+) +\(Wstat: .*Tests: \d+ Failed: (?P<failed>\d+)\)$");
-static TOTALS: Pattern = Pattern::new(r"^Files=\d+, Tests=(?P<tests>\d+),");
-static SKIPPED: Pattern = Pattern::new(r"^\s*\(less (?P<skipped>\d+) skipped subtests?:");
+static DIED: LinePattern =
+    LinePattern::new(r"^(?P<message>\S.*?) at (?P<file>\S+\.(?:t|pl|pm)) line (?P<line>\d+)[.,]");
+static FILE: LinePattern =
+    LinePattern::new(r"^(?P<file>\S+) +\(Wstat: .*Tests: \d+ Failed: (?P<failed>\d+)\)$");
+static TOTALS: LinePattern = LinePattern::new(r"^Files=\d+, Tests=(?P<tests>\d+),");
+static SKIPPED: LinePattern = LinePattern::new(r"^\s*\(less (?P<skipped>\d+) skipped subtests?:");
 
 impl FormatParser for ProveParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {

@@ -53,8 +53,11 @@ struct OverflowCounts {
 enum PytestSection {
     #[default]
     Outside,
+    /// Versions, folders and plugins, until the first result.
+    Header,
     Progress,
     Failures,
+    Durations,
     Summary,
 }
 
@@ -72,7 +75,11 @@ impl FormatParser for PytestParser {
         match self.section {
             PytestSection::Failures => self.parse_failure_line(line, findings),
             PytestSection::Summary => self.parse_summary_line(line, findings),
-            PytestSection::Progress => self.parse_progress(text, findings),
+            PytestSection::Header => self.parse_header(text, findings),
+            PytestSection::Durations if pytest_line::is_duration(text) => LineClaim::Noise,
+            PytestSection::Progress | PytestSection::Durations => {
+                self.parse_progress(text, findings)
+            }
             PytestSection::Outside => LineClaim::NotMine,
         }
     }
@@ -94,21 +101,40 @@ impl PytestParser {
             "test session starts" => {
                 self.flush(findings);
                 findings.runs.begin_session(TOOL);
-                PytestSection::Progress
+                PytestSection::Header
             }
             "FAILURES" | "ERRORS" => PytestSection::Failures,
             "short test summary info" => PytestSection::Summary,
+            _ if pytest_line::is_title_of_durations(title) => PytestSection::Durations,
             _ if self.section == PytestSection::Outside => return LineClaim::NotMine,
             _ => PytestSection::Progress,
         };
         findings.add_tool(TOOL);
         self.section = section;
-        LineClaim::Ignore
+        if section == PytestSection::Progress {
+            LineClaim::Ignore
+        } else {
+            LineClaim::Noise
+        }
+    }
+
+    fn parse_header(&mut self, text: &str, findings: &mut Findings) -> LineClaim {
+        if pytest_line::is_session_header(text) {
+            return LineClaim::Noise;
+        }
+        let claim = self.parse_progress(text, findings);
+        if claim != LineClaim::NotMine {
+            self.section = PytestSection::Progress;
+        }
+        claim
     }
 
     fn parse_progress(&mut self, text: &str, findings: &mut Findings) -> LineClaim {
         let candidate = text.contains("::");
         let Some((id, word)) = candidate.then(|| pytest_line::parse_result(text)).flatten() else {
+            if pytest_line::is_results_of_file(text) {
+                return LineClaim::Noise;
+            }
             let dots =
                 text.contains(".py ") || text.contains(".py::") || text.trim_end().ends_with("%]");
             return LineClaim::ignore_if(dots);

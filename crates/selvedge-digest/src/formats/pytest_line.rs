@@ -2,15 +2,38 @@
 //! brackets, spaces, `::`, ` - ` and the words for results.
 
 use crate::findings::TestTotals;
-use crate::pattern::Pattern;
+use crate::noise::has_only_results;
+use crate::pattern::LinePattern;
 
-static TOTALS: Pattern =
-    Pattern::new(r"^=*\s?(?:no tests ran|(?:\d+ (?:subtests )?[a-z]+(?:, )?)+) in [\d.]+s");
-static COUNT: Pattern = Pattern::new(
+static TOTALS: LinePattern =
+    LinePattern::new(r"^=*\s?(?:no tests ran|(?:\d+ (?:subtests )?[a-z]+(?:, )?)+) in [\d.]+s");
+static COUNT: LinePattern = LinePattern::new(
     r"(\d+ (?:subtests )?|\b)(no tests ran|failed|passed|skipped|deselected|xfailed|xpassed|warnings?|errors?|rerun)\b",
 );
-static PROGRESS: Pattern = Pattern::new(r"\s+\[(?: *\d+%| *\d+/\d+)\]$|^\[gw\d+\] \[ *\d+%\] ");
+static PROGRESS: LinePattern =
+    LinePattern::new(r"\s+\[(?: *\d+%| *\d+/\d+)\]$|^\[gw\d+\] \[ *\d+%\] ");
 
+static DURATION: LinePattern =
+    LinePattern::new(r"^(?:\d+\.\d+s (?:call|setup|teardown) +\S|\(\d+ durations < )");
+
+/// The lines between the title of a session and its first result, by their beginnings.
+const SESSION_HEADERS: [&str; 15] = [
+    "platform ",
+    "cachedir: ",
+    "metadata: ",
+    "rootdir: ",
+    "configfile: ",
+    "testpaths: ",
+    "plugins: ",
+    "asyncio: ",
+    "django: ",
+    "hypothesis profile ",
+    "Using --randomly-seed=",
+    "created: ",
+    "scheduling tests via ",
+    "collecting ",
+    "collected ",
+];
 /// The words for the result of a test.
 const RESULTS: [&str; 6] = ["PASSED", "FAILED", "ERROR", "SKIPPED", "XFAIL", "XPASS"];
 /// The words for a subtest that failed, in pytest 9 and in the plugin before it.
@@ -37,6 +60,27 @@ pub(super) fn parse_totals(text: &str) -> Option<TestTotals> {
         }
     }
     any.then_some(totals)
+}
+
+/// A line of the header of a session.
+pub(super) fn is_session_header(text: &str) -> bool {
+    SESSION_HEADERS.iter().any(|start| text.starts_with(start)) || text.ends_with(" items]")
+}
+
+/// `slowest 10 durations`
+pub(super) fn is_title_of_durations(title: &str) -> bool {
+    title.starts_with("slowest ") && title.ends_with("durations")
+}
+
+/// A line below that title.
+pub(super) fn is_duration(text: &str) -> bool {
+    DURATION.is_match(text)
+}
+
+/// `tests/test_a.py ..F.     [ 97%]`
+pub(super) fn is_results_of_file(text: &str) -> bool {
+    text.split_once(' ')
+        .is_some_and(|(file, results)| file.contains('.') && has_only_results(results.trim_start()))
 }
 
 /// A test and its result on a line of their own, as printed with `-v`.
@@ -157,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn totals_count_tests_and_not_their_subtests() {
+    fn pytest_totals_exclude_subtests() {
         let of = |text: &str| parse_totals(text).map(|it| (it.passed, it.failed, it.skipped));
         assert_eq!(
             of("731 passed, 19938 subtests passed in 3s"),
@@ -181,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_told_from_the_parameters_beside_them() {
+    fn pytest_results_are_separated_from_parameters() {
         let cases = [
             ("a.py::t PASSED        [  9%]", Some(("a.py::t", "PASSED"))),
             (

@@ -44,7 +44,7 @@ pub(super) struct PythonParser {
 }
 
 /// `ValueError: message`, `shop.errors.Closed`, `KeyError: u'linen'`
-static EXCEPTION: Pattern = Pattern::new(r"^[A-Za-z_][\w.]*(?:: .*)?$");
+static EXCEPTION: LinePattern = LinePattern::new(r"^[A-Za-z_][\w.]*(?:: .*)?$");
 
 impl FormatParser for PythonParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {

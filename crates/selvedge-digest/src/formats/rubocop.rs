@@ -14,7 +14,7 @@ pub(super) struct RuboCopFormat {
 /// How many lines of source are taken.
 const SOURCE_LINES: u32 = 3;
 
-static OFFENSE: Pattern = Pattern::new(
+static OFFENSE: LinePattern = LinePattern::new(
     r"^(?:(?P<file>[^\s:][^:]*):(?P<line>\d+):(?P<column>\d+): )?(?P<letter>[IRCWEF]):(?: +(?P<line2>\d+): +(?P<column2>\d+):)? (?:\[[A-Za-z]+\] )?(?P<code>[A-Z]\w+(?:/\w+)+): (?P<message>\S.*)$",
 );
 

@@ -13,10 +13,10 @@ pub(super) struct RubyFormat {
     lines: u32,
 }
 
-static UNCAUGHT: Pattern = Pattern::new(
+static UNCAUGHT: LinePattern = LinePattern::new(
     r"^(?P<file>[^\s:]+\.(?:rb|ru|rake|gemspec)|[^\s:]*(?:Rakefile|Gemfile)):(?P<line>\d+):in [`'](?P<method>[^']+)': (?P<message>\S.*?)(?: \((?P<code>[A-Z][\w:]+)\))?$",
 );
-static SYNTAX: Pattern = Pattern::new(
+static SYNTAX: LinePattern = LinePattern::new(
     r"^(?P<file>[^\s:]+\.(?:rb|ru|rake|gemspec)|[^\s:]*(?:Rakefile|Gemfile)):(?P<line>\d+): (?P<message>(?:syntax error|unterminated|unknown regexp|invalid multibyte|numeric literal|duplicated argument).*)$",
 );
 

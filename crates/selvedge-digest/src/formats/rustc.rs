@@ -16,7 +16,7 @@ pub(super) struct RustcParser {
     manifest: bool,
 }
 
-static LINT: Pattern = Pattern::new(
+static LINT: LinePattern = LinePattern::new(
     r"`(?:#\[(?:warn|deny|forbid)\(|-[WDF] )(?P<lint>[\w:-]+)|index\.html#(?P<clippy>\w+)$",
 );
 

@@ -7,12 +7,12 @@ use super::prelude::*;
 pub(super) struct ShellFormat;
 
 /// `deploy.sh: line 4: ./publish: not found`, in the order of bash and of dash.
-static PLACED: Pattern = Pattern::new(concat!(
+static PLACED: LinePattern = LinePattern::new(concat!(
     r"^(?:-?(?:/\S*/)?(?:bash|sh|dash|zsh|ash|ksh): )?(?P<file>[^\s:]+)?:? ?(?:line )?(?P<line>\d+): ",
     r"(?P<message>(?:\S+: )?(?:command not found|not found|No such file or directory|Permission denied|Is a directory|cannot execute.*|unbound variable|parameter (?:null or )?not set|bad substitution)|(?i:syntax error).*|unexpected EOF .*)$",
 ));
 /// `bash: publish: command not found`, `zsh: command not found: publish`.
-static BARE: Pattern = Pattern::new(
+static BARE: LinePattern = LinePattern::new(
     r"^-?(?:/\S*/)?(?:bash|sh|dash|zsh|ash|ksh): (?P<message>\S+: (?:command )?not found|command not found: \S+)$",
 );
 

@@ -9,10 +9,11 @@ use super::rust_test_errors::parse_missing_panic_location;
 use crate::clean::strip_escapes;
 
 /// pytest's `a.py:3: AssertionError` and `a.py:3: in f`.
-static PYTEST: Pattern = Pattern::new(r"^(?P<file>[^\s:][^:]*\.pyx?):(?P<line>\d+):(?: |$)");
+static PYTEST: LinePattern =
+    LinePattern::new(r"^(?P<file>[^\s:][^:]*\.pyx?):(?P<line>\d+):(?: |$)");
 /// Rust's `thread 'x' panicked at src/a.rs:3:7:`
-static PANIC: Pattern =
-    Pattern::new(r"panicked at (?P<file>[^:']+?):(?P<line>\d+):(?P<column>\d+):?$");
+static PANIC: LinePattern =
+    LinePattern::new(r"panicked at (?P<file>[^:']+?):(?P<line>\d+):(?P<column>\d+):?$");
 
 /// Extracts message, frames and place from `text`. `test_file` is the file of the test, if known.
 pub(super) fn parse_trace(draft: &mut FailureBuilder, text: &str, test_file: Option<&str>) {

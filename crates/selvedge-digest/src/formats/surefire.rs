@@ -13,10 +13,10 @@ pub(super) struct SurefireParser {
     class: String,
 }
 
-static TEST: Pattern = Pattern::new(
+static TEST: LinePattern = LinePattern::new(
     r"^(?:\[ERROR\] +)?(?P<id>[\w.$]+(?:[.#(\[{][^ ]*)?.*?)(?: --)? +(?i:Time elapsed): [\d.,]+ s(?:ec)? +<<< (?:FAILURE|ERROR)!",
 );
-static COUNTS: Pattern = Pattern::new(
+static COUNTS: LinePattern = LinePattern::new(
     r"^(?:\[\w+\] +)?Tests run: (?P<all>\d+), Failures: (?P<failed>\d+), Errors: (?P<errors>\d+), Skipped: (?P<skipped>\d+)(?P<one>,? (?:Time elapsed|FAILURE).*?(?:-+ in (?P<class>[\w.$]+))?)?$",
 );
 

@@ -22,12 +22,13 @@ pub(super) struct SwiftTestingParser {
     seen: TestTotals,
 }
 
-static ISSUE: Pattern = Pattern::new(
+static ISSUE: LinePattern = LinePattern::new(
     r"^(?P<id>.+?) recorded an issue(?: with \d+ arguments? (?P<arguments>.+?))? at (?P<file>[^\s:]+):(?P<line>\d+):(?P<column>\d+): (?P<message>\S.*)$",
 );
-static ENDED: Pattern =
-    Pattern::new(r"^(?P<id>.+?) (?P<outcome>passed after|failed after|skipped)\b");
-static RUN: Pattern = Pattern::new(r"^run with (?P<all>\d+) tests? .*(?:passed|failed) after ");
+static ENDED: LinePattern =
+    LinePattern::new(r"^(?P<id>.+?) (?P<outcome>passed after|failed after|skipped)\b");
+static RUN: LinePattern =
+    LinePattern::new(r"^run with (?P<all>\d+) tests? .*(?:passed|failed) after ");
 
 /// The text after the mark and `Test` in a line of the runner; the marks differ by system.
 fn strip_test_mark(text: &str) -> Option<&str> {

@@ -4,10 +4,10 @@ use super::block::{BlockFormat, BlockParser};
 use super::{
     FormatParser, alcotest, ant, ava, bazel, bundler, cabal, catch2, cmake, ctest, diagnostic,
     dialyzer, docker, doctest, ghc, git, github, go, go_json, golangci, gradle, grouped_lint,
-    gtest, hspec, jasmine, jest, json, junit_console, karma, libtest, linker, make, maven, mix,
-    nextest, node_test, numbered_list, nunit, ocaml, package_managers, php, pip, playwright, prove,
-    pytest, python, rubocop, ruby, rustc, shell, surefire, swift_testing, tap, terraform, testdox,
-    testng, tsc, unittest, vitest, xctest, xml,
+    gtest, hspec, jasmine, jest, json, junit_console, junit_core, karma, libtest, linker, make,
+    maven, mix, nextest, node_test, numbered_list, nunit, ocaml, package_managers, php, pip,
+    playwright, prove, pytest, python, rubocop, ruby, rustc, shell, surefire, swift_testing, tap,
+    terraform, testdox, testng, tsc, unittest, vitest, xctest, xml,
 };
 use crate::line::LineSignals;
 
@@ -159,6 +159,7 @@ pub(super) static TABLE: &[FormatRow] = &[
     row::<surefire::SurefireParser>("surefire", "", FAIL.with(ERROR)),
     row::<gradle::GradleParser>("gradle", ":|> Task|* ", FAIL),
     row::<junit_console::JUnitConsoleParser>("junit_console", "JUnit |[ ", NONE),
+    row::<junit_core::JUnitCoreParser>("junit_core", "JUnit version|OK (|Tests run: ", NONE),
     row::<testng::TestNgParser>(
         "testng",
         "FAILED|PASSED|SKIPPED|Total tests run|[TestNG]",
@@ -196,7 +197,8 @@ pub(super) static TABLE: &[FormatRow] = &[
     blocks::<ghc::GhcFormat>("ghc", "", LOCATION),
     blocks::<dialyzer::DialyzerFormat>("dialyzer", "Proceeding", LOCATION),
     blocks::<tsc::TscFormat>("tsc", "", ERROR).one_liners(),
-    blocks::<grouped_lint::GroupedLintFormat>("grouped", "", LOCATION).one_liners(),
+    blocks::<grouped_lint::GroupedLintFormat>("grouped", "would reformat|Would reformat", LOCATION)
+        .one_liners(),
     row::<diagnostic::DiagnosticParser>("diagnostic", "", LOCATION).one_liners(),
     blocks::<ctest::CTestFormat>("ctest", "0|Test project |Start |No tests were", NONE),
     // Last, to drop annotations that repeat other reports.

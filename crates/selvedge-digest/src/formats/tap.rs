@@ -72,10 +72,11 @@ enum TapYamlEntry {
     Stack,
 }
 
-static POINT: Pattern =
-    Pattern::new(r"^\s*(?P<not>not )?ok(?P<number> \d+)?(?: - | |$)(?P<id>.*?)(?P<group> \{)?$");
-static PLAN: Pattern = Pattern::new(r"^1\.\.(?:(?P<count>\d+)\s*(?:#.*)?|0\s.*)$");
-static VERSION: Pattern = Pattern::new(r"^TAP version \d+");
+static POINT: LinePattern = LinePattern::new(
+    r"^\s*(?P<not>not )?ok(?P<number> \d+)?(?: - | |$)(?P<id>.*?)(?P<group> \{)?$",
+);
+static PLAN: LinePattern = LinePattern::new(r"^1\.\.(?:(?P<count>\d+)\s*(?:#.*)?|0\s.*)$");
+static VERSION: LinePattern = LinePattern::new(r"^TAP version \d+");
 
 impl FormatParser for TapParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {

@@ -1,10 +1,11 @@
 //! Text after a `#` in TAP: directives, durations, totals, and remarks about a failure.
 
 use crate::findings::FailureBuilder;
-use crate::pattern::Pattern;
+use crate::pattern::LinePattern;
 
 /// Duration of a test, after its name.
-static DURATION: Pattern = Pattern::new(r"\s(?:# time=[\d.]+m?s|(?:# )?in [\d.]+ ?m?s(?:ec)?)\s*$");
+static DURATION: LinePattern =
+    LinePattern::new(r"\s(?:# time=[\d.]+m?s|(?:# )?in [\d.]+ ?m?s(?:ec)?)\s*$");
 
 /// Splits a test's description into its name without the duration, and whether a directive excuses the test.
 pub(super) fn parse_description(text: &str) -> (&str, bool) {

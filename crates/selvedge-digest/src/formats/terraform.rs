@@ -23,7 +23,7 @@ enum TerraformSection {
     Detail,
 }
 
-static LOCATION: Pattern = Pattern::new(
+static LOCATION: LinePattern = LinePattern::new(
     r"^  on (?P<file>\S+\.(?:tf|tofu|tfvars|hcl)(?:\.json)?) line (?P<line>\d+)(?:, in (?P<block>.+?))?:$",
 );
 

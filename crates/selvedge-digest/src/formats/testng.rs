@@ -11,8 +11,8 @@ pub(super) struct TestNgParser {
     test: JavaTestFailure,
 }
 
-static EXCEPTION: Pattern = Pattern::new(r"^(?:[a-z][\w$]*\.)+[A-Z][\w$]*(?::.*)?$");
-static TOTALS: Pattern = Pattern::new(
+static EXCEPTION: LinePattern = LinePattern::new(r"^(?:[a-z][\w$]*\.)+[A-Z][\w$]*(?::.*)?$");
+static TOTALS: LinePattern = LinePattern::new(
     r"^Total tests run: (?P<all>\d+)(?:, Passes: \d+)?, Failures: (?P<failed>\d+), Skips: (?P<skipped>\d+)$",
 );
 

@@ -7,7 +7,7 @@ use super::prelude::*;
 #[derive(Debug, Default)]
 pub(super) struct TscFormat;
 
-static ERROR: Pattern = Pattern::new(
+static ERROR: LinePattern = LinePattern::new(
     r"^(?:(?P<file>\S.*?)(?::(?P<line>\d+):(?P<column>\d+) - |\((?P<line2>\d+),(?P<column2>\d+)\): ))?error (?P<code>TS\d+): (?P<message>.*)$",
 );
 

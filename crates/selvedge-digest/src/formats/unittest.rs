@@ -16,15 +16,15 @@ pub(super) struct UnittestParser {
     own: bool,
 }
 
-static HEADING: Pattern = Pattern::new(
+static HEADING: LinePattern = LinePattern::new(
     r"^(?:FAIL|ERROR|UNEXPECTED SUCCESS): (?P<name>\S+)(?: \((?P<class>[\w.]+)\))?(?P<subtest>(?: [\[(].*)?)$",
 );
-static RESULT: Pattern = Pattern::new(
+static RESULT: LinePattern = LinePattern::new(
     r"^(?P<name>\w+) \((?P<class>[\w.]+)\)(?:.*?) \.\.\. (?P<outcome>ok|FAIL|ERROR|skipped|expected failure)",
 );
-static RAN: Pattern = Pattern::new(r"^Ran (\d+) tests? in [\d.]+s");
-static COUNT: Pattern =
-    Pattern::new(r"(failures|errors|skipped|expected failures|unexpected successes)=(\d+)");
+static RAN: LinePattern = LinePattern::new(r"^Ran (\d+) tests? in [\d.]+s");
+static COUNT: LinePattern =
+    LinePattern::new(r"(failures|errors|skipped|expected failures|unexpected successes)=(\d+)");
 
 impl FormatParser for UnittestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {

@@ -17,13 +17,19 @@ pub(super) struct VitestParser {
     message: bool,
 }
 
-static FAIL: Pattern = Pattern::new(
-    r"^\s*FAIL\s{1,2}(?:\|?\S+\|? )??(?P<file>\S+\.[cm]?[jt]sx?)(?: > (?P<test>.+)| \[ .* \])$",
+// A project's name precedes the file: `|web client| ` without colours, a badge ` web client  ` with them.
+static FAIL: LinePattern = LinePattern::new(
+    r"^\s*FAIL\s{1,2}(?:\|[^|]+\| | \S[^>]*?  |\S+ )??(?P<file>\S+\.[cm]?[jt]sx?)(?: > (?P<test>.+)| \[ .* \])$",
 );
-static TESTS: Pattern = Pattern::new(r"^\s+Tests\s+(?:\d+ \w+(?: \| )?)+(?: \(\d+\))?$");
-static LISTED: Pattern =
-    Pattern::new(r"^\s*(?:✓|√|❯|×|↓) (?:\|?\S+\|? )??(?P<file>\S+\.[cm]?[jt]sx?) \(\d+ tests?\b");
-static RESULT: Pattern = Pattern::new(r"^\s+(?P<mark>✓|√|×|↓) (?P<id>.+?)(?:\s+[\d.]+ ?m?s)?$");
+static TESTS: LinePattern = LinePattern::new(r"^\s+Tests\s+(?:\d+ \w+(?: \| )?)+(?: \(\d+\))?$");
+static LISTED: LinePattern = LinePattern::new(
+    r"^\s*(?:✓|√|❯|×|↓) (?:\|[^|]+\| | \S[^>]*?  |\S+ )??(?P<file>\S+\.[cm]?[jt]sx?) \(\d+ tests?\b",
+);
+/// The id of a test behind the name of its project.
+static IN_PROJECT: LinePattern =
+    LinePattern::new(r"^(?:\|[^|]+\| | \S[^>]*?  )(?P<id>\S+\.[cm]?[jt]sx? > .+)$");
+static RESULT: LinePattern =
+    LinePattern::new(r"^\s+(?P<mark>✓|√|×|↓) (?P<id>.+?)(?:\s+[\d.]+ ?m?s)?$");
 
 impl FormatParser for VitestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -85,6 +91,8 @@ impl FormatParser for VitestParser {
             _ => TestOutcome::Passed,
         };
         let id = &result["id"];
+        let in_project = IN_PROJECT.captures(id);
+        let id = in_project.as_ref().map_or(id, |named| named.text("id"));
         if self.listed.is_empty() || id.starts_with(self.listed.as_str()) {
             findings.record_test(TOOL, outcome, id);
         } else {

@@ -17,14 +17,14 @@ pub(super) struct XcTestParser {
 }
 
 /// `a.swift:3: error: CartTests.testTotal : message`; with a class in brackets under Xcode.
-static ASSERTION: Pattern = Pattern::new(
+static ASSERTION: LinePattern = LinePattern::new(
     r"^(?P<file>[^:]+):(?P<line>\d+): error: (?P<id>-\[\S+ \S+\]|[\w.]+) : (?P<message>\S.*)$",
 );
 /// `Shop/Cart.swift:17: Fatal error: message`
-static FATAL: Pattern = Pattern::new(
+static FATAL: LinePattern = LinePattern::new(
     r"^(?P<file>[^:]+\.swift):(?P<line>\d+): (?P<message>(?:Fatal error|Precondition|Assertion).*)$",
 );
-static EXECUTED: Pattern = Pattern::new(r"^\s*Executed (?P<all>\d+) tests?, with ");
+static EXECUTED: LinePattern = LinePattern::new(r"^\s*Executed (?P<all>\d+) tests?, with ");
 
 impl FormatParser for XcTestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {

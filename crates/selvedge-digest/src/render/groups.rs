@@ -56,7 +56,7 @@ impl FailureGroup<'_> {
             return self.with_count(line.to_owned());
         }
         let mut parts: Vec<&str> = Vec::new();
-        let subject = subject(failure);
+        let subject = self.subject();
         if !subject.is_empty() {
             parts.push(&subject);
         }
@@ -65,6 +65,16 @@ impl FailureGroup<'_> {
             parts.push(&failure.summary);
         }
         self.with_count(parts.join(": "))
+    }
+
+    /// The test and the location of the first failure.
+    pub(super) fn subject(&self) -> String {
+        subject(self.first)
+    }
+
+    /// All failures of the group.
+    pub(super) fn members(&self) -> impl Iterator<Item = &Failure> {
+        [self.first].into_iter().chain(self.others.iter().copied())
     }
 
     fn with_count(&self, mut line: String) -> String {
@@ -125,16 +135,36 @@ fn format_location(failure: &Failure) -> Option<String> {
     })
 }
 
-/// The part of a failure that differs from the previous one.
-fn short_description(failure: &Failure, told: &Failure) -> String {
+/// Failures, each as short as possible after the one before it: with its id, or only its location. A failure without
+/// either is left out.
+pub(super) fn short_list(failures: &[&Failure], before: &Failure, with_ids: bool) -> Vec<String> {
+    let told = [before].into_iter().chain(failures.iter().copied());
+    let entries = failures.iter().zip(told).map(|(failure, told)| {
+        let place = short_location(failure, told);
+        if with_ids || place.is_empty() {
+            short_description(failure, told)
+        } else {
+            place
+        }
+    });
+    entries.filter(|entry| !entry.is_empty()).collect()
+}
+
+/// The location of a failure, without the file of the previous one.
+fn short_location(failure: &Failure, told: &Failure) -> String {
     let same_file = failure.file == told.file;
-    let place = match (failure.line, &failure.file) {
+    match (failure.line, &failure.file) {
         (line, _) if same_file && line == told.line => String::new(),
         (Some(line), _) if same_file => format!(":{line}"),
         (Some(line), Some(file)) => format!("{file}:{line}"),
         (None, Some(file)) if !same_file => file.clone(),
         _ => String::new(),
-    };
+    }
+}
+
+/// The part of a failure that differs from the previous one.
+fn short_description(failure: &Failure, told: &Failure) -> String {
+    let place = short_location(failure, told);
     let id = match (&failure.id, &told.id) {
         (Some(id), Some(before)) => strip_common_prefix(id, before),
         (Some(id), None) => id,

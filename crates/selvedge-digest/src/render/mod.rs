@@ -13,8 +13,10 @@ use std::collections::HashSet;
 
 use crate::analysis::{Analysis, Digest};
 use crate::budget::{DigestBudget, estimate_tokens};
+use crate::digester::CommandStatus;
+use crate::record::Failure;
 use body::{detail_lines, is_diff_or_source, is_repetition, is_reported};
-use groups::{FailureGroup, fair_order, group_failures};
+use groups::{FailureGroup, fair_order, group_failures, short_list};
 use heading::{failure_heading, status, success_heading, truncation_notice};
 use ranked_lines::RankedLineSelection;
 use writer::{DigestWriter, cost};
@@ -43,11 +45,28 @@ const BEFORE_WARNINGS: usize = 85;
 /// Shown if there is neither a failure nor a salient line.
 const NO_FAILURE_FOUND: &str = "no line of the output says what failed";
 
+/// Maximum number of failures that are listed without headlines.
+const MAX_LISTED: usize = 12;
+/// Before that list.
+const LIST_LEAD: &str = "also: ";
+
 /// Maximum number of lines of a log in which a single warning is worth showing.
 const SHORT_LOG: u64 = 60;
 
+/// How much room there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BudgetKind {
+    /// The whole budget: as many failures with their messages as fit.
+    Whole,
+    /// A share of several digests' budget: the locations of all failures come before messages.
+    Share,
+}
+
 /// Renders one analysis.
-pub(crate) fn render(analysis: &Analysis, budget: DigestBudget<'_>) -> Digest {
+pub(crate) fn render(analysis: &Analysis, budget: DigestBudget<'_>, kind: BudgetKind) -> Digest {
+    if let Some(text) = render_empty_log(analysis) {
+        return trim_to_budget(text, budget, analysis, 0);
+    }
     if analysis.exit.is_success() && !is_report(analysis) {
         return trim_to_budget(
             format!("{}\n", success_heading(analysis)),
@@ -61,9 +80,9 @@ pub(crate) fn render(analysis: &Analysis, budget: DigestBudget<'_>) -> Digest {
     }
     // A text costs less than the sum of its lines, so the tokens left by the first pass are used in a second
     // one.
-    let first = write_digest(analysis, budget, budget.tokens);
+    let first = write_digest(analysis, budget, kind, budget.tokens);
     let spare = budget.tokens.saturating_sub(first.tokens_estimated);
-    let second = write_digest(analysis, budget, budget.tokens + spare);
+    let second = write_digest(analysis, budget, kind, budget.tokens + spare);
     if second.tokens_estimated <= budget.tokens {
         second
     } else {
@@ -72,7 +91,12 @@ pub(crate) fn render(analysis: &Analysis, budget: DigestBudget<'_>) -> Digest {
 }
 
 /// Writes failures and salient lines until `tokens` are spent, counted line by line.
-fn write_digest(analysis: &Analysis, budget: DigestBudget<'_>, tokens: usize) -> Digest {
+fn write_digest(
+    analysis: &Analysis,
+    budget: DigestBudget<'_>,
+    kind: BudgetKind,
+    tokens: usize,
+) -> Digest {
     // The notice is written last; its numbers never cost more than the largest possible ones.
     let kept = cost(&truncation_notice(
         analysis,
@@ -94,7 +118,7 @@ fn write_digest(analysis: &Analysis, budget: DigestBudget<'_>, tokens: usize) ->
         let limit = page.remaining_tokens() * (100 - BEFORE_WARNINGS) / 100;
         chosen.choose(analysis, &mut page, ABOVE_WARNINGS, limit);
     }
-    let shown = write_failures(analysis, &mut page);
+    let shown = write_failures(analysis, kind, &mut page);
     chosen.choose(analysis, &mut page, 0.0, 0);
     let lines = chosen.write(analysis, &mut page);
     if analysis.failures_total == 0 && lines == 0 && !analysis.exit.is_success() {
@@ -145,64 +169,163 @@ fn is_report(analysis: &Analysis) -> bool {
     analysis.tests.is_none() && (found || analysis.salient_count > 0 && dense)
 }
 
-/// The whole log under its heading, if it fits.
+/// The absence of text alone is neither a success nor a failure: only an exit that is known to be one is called so.
+fn render_empty_log(analysis: &Analysis) -> Option<String> {
+    let nothing = nothing_phrase(analysis)?;
+    match analysis.exit {
+        CommandStatus::Code(0) => Some(format!("exit 0, {nothing}\n")),
+        CommandStatus::Unknown => Some(format!("{nothing}; the exit code is not known\n")),
+        _ => None,
+    }
+}
+
+/// What a log without text holds.
+fn nothing_phrase(analysis: &Analysis) -> Option<String> {
+    let whole = analysis.whole_log.as_ref()?;
+    let is_blank = analysis.noise_lines == 0 && whole.trim().is_empty();
+    is_blank.then(|| match analysis.bytes {
+        0 => "no output".to_owned(),
+        bytes => format!("no readable text in {bytes} bytes of output"),
+    })
+}
+
+/// The whole log under its heading, without noise, if it fits.
 fn render_whole_log(analysis: &Analysis, budget: DigestBudget<'_>) -> Option<String> {
     let whole = analysis
         .whole_log
         .as_ref()
         .filter(|whole| whole.len() < budget.tokens * 8)?;
     let heading = failure_heading(analysis);
-    let text = if analysis.bytes == 0 {
-        format!("{heading}\nno output\n")
-    } else if whole.trim().is_empty() {
-        let bytes = analysis.bytes;
-        format!("{heading}\nno readable text in {bytes} bytes of output\n")
-    } else {
-        format!("{heading}\n{whole}")
+    let mut text = match nothing_phrase(analysis) {
+        Some(nothing) => format!("{heading}\n{nothing}\n"),
+        None if whole.trim().is_empty() => return None,
+        // The blank lines below a header that is left out.
+        None if analysis.noise_lines > 0 => {
+            format!("{heading}\n{}", whole.trim_start_matches('\n'))
+        }
+        None => format!("{heading}\n{whole}"),
     };
+    if analysis.noise_lines > 0 {
+        let shown = analysis.lines.saturating_sub(analysis.noise_lines);
+        text += &truncation_notice(analysis, budget, analysis.failures_total, shown);
+        text.push('\n');
+    }
     (estimate_tokens(&text) <= budget.tokens).then_some(text)
 }
 
 /// Writes failures by groups: the headlines, then the other members, then messages and excerpts. Returns the
 /// number of shown failures.
-fn write_failures(analysis: &Analysis, page: &mut DigestWriter) -> u64 {
+fn write_failures(analysis: &Analysis, kind: BudgetKind, page: &mut DigestWriter) -> u64 {
     let groups = group_failures(&analysis.failures);
     let shares = SHARES;
     let total = page.remaining_tokens();
-    let mut told: Vec<RenderedGroup<'_>> = Vec::new();
-    for index in fair_order(&groups) {
-        let group = &groups[index];
-        let headline = group.headline();
-        let price = cost(&headline);
-        let spent = total - page.remaining_tokens();
-        if !told.is_empty() && (spent + price) * 100 > total * shares.headlines
-            || !page.reserve(price)
-        {
-            break;
-        }
-        told.push(RenderedGroup {
-            index,
-            headline,
-            members: Vec::new(),
-            lines: Vec::new(),
-            group,
-        });
+    let mut told = reserve_headlines(&groups, page, total * shares.headlines);
+    let mut listed = Vec::new();
+    let mut members = shares.members;
+    if kind == BudgetKind::Share && analysis.failures.len() <= MAX_LISTED {
+        listed = reserve_list(&groups, &mut told, page);
+        members = 100;
     }
     told.sort_by_key(|told| told.index);
-    share_members(&mut told, page, total, total * shares.members);
+    share_members(&mut told, page, total, total * members);
     share_bodies(&mut told, page, total, total * shares.bodies);
     for told in &mut told {
         told.lines.sort_unstable_by_key(|(at, _)| *at);
         page.mark_reported(told.group.first.id.as_deref().unwrap_or_default());
         page.write(&told.headline);
-        for line in other_member_lines(&told.members) {
+        for line in member_lines("  also ", &told.members) {
             page.write(&line);
         }
         for (_, line) in &told.lines {
             page.write(&format!("  {line}"));
         }
     }
-    told.iter().map(|told| 1 + count(told.members.len())).sum()
+    for line in member_lines(LIST_LEAD, &listed) {
+        page.write(&line);
+    }
+    let told = told.iter().map(|told| 1 + count(told.members.len()));
+    told.sum::<u64>() + count(listed.len())
+}
+
+/// The headlines that fit into the limit, which is in percent of tokens; the first one may exceed it.
+fn reserve_headlines<'a>(
+    groups: &'a [FailureGroup<'a>],
+    page: &mut DigestWriter,
+    limit: usize,
+) -> Vec<RenderedGroup<'a>> {
+    let total = page.remaining_tokens();
+    let mut told: Vec<RenderedGroup<'_>> = Vec::new();
+    for index in fair_order(groups) {
+        let group = &groups[index];
+        let headline = group.headline();
+        let price = cost(&headline);
+        let spent = total - page.remaining_tokens();
+        if !told.is_empty() && (spent + price) * 100 > limit || !page.reserve(price) {
+            break;
+        }
+        told.push(RenderedGroup::new(index, headline, group));
+    }
+    told
+}
+
+/// Makes room for a list of the failures without a headline, and for the other members of groups, if that keeps every
+/// location: fewer headlines, or a single one without its message. Returns the list, which is empty if there is no room
+/// for it.
+fn reserve_list<'a>(
+    groups: &'a [FailureGroup<'a>],
+    told: &mut Vec<RenderedGroup<'a>>,
+    page: &mut DigestWriter,
+) -> Vec<String> {
+    let mut room = page.remaining_tokens();
+    for kept in (1..=told.len()).rev() {
+        if let Some((list, price)) = list_without(groups, &told[..kept], room) {
+            let dropped = told.drain(kept..);
+            page.release(dropped.map(|told| cost(&told.headline)).sum());
+            page.reserve(price);
+            return list;
+        }
+        room += told.get(kept - 1).map_or(0, |last| cost(&last.headline));
+    }
+    let Some(first) = groups.first() else {
+        return Vec::new();
+    };
+    let single = [RenderedGroup::new(0, first.subject(), first)];
+    let price = cost(&single[0].headline);
+    let list = room
+        .checked_sub(price)
+        .filter(|_| !single[0].headline.is_empty())
+        .and_then(|room| list_without(groups, &single, room));
+    let Some((list, list_price)) = list else {
+        return Vec::new();
+    };
+    page.release(room - page.remaining_tokens());
+    page.reserve(price + list_price);
+    *told = single.into();
+    list
+}
+
+/// The list of all failures without a headline, and its price, if there is room for it.
+fn list_without(
+    groups: &[FailureGroup<'_>],
+    told: &[RenderedGroup<'_>],
+    room: usize,
+) -> Option<(Vec<String>, usize)> {
+    let last = told.iter().max_by_key(|told| told.index)?;
+    let members = told.iter().flat_map(|told| told.group.others());
+    let members: usize = members.map(|member| member_cost(&member)).sum();
+    let is_told = |index: usize| told.iter().any(|told| told.index == index);
+    let others: Vec<&Failure> = groups
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| !is_told(*index))
+        .flat_map(|(_, group)| group.members())
+        .collect();
+    [true, false].into_iter().find_map(|with_ids| {
+        let list = short_list(&others, last.group.first, with_ids);
+        let lines = member_lines(LIST_LEAD, &list);
+        let price: usize = lines.iter().map(|line| cost(line)).sum();
+        (price + members <= room).then_some((list, price))
+    })
 }
 
 /// A group, with the parts of it that were written.
@@ -215,8 +338,20 @@ struct RenderedGroup<'a> {
     lines: Vec<(usize, &'a str)>,
 }
 
-/// The lines that list the other members of a group.
-fn other_member_lines(members: &[String]) -> Vec<String> {
+impl<'a> RenderedGroup<'a> {
+    fn new(index: usize, headline: String, group: &'a FailureGroup<'a>) -> Self {
+        Self {
+            index,
+            group,
+            headline,
+            members: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
+}
+
+/// The lines of a list of failures.
+fn member_lines(lead: &str, members: &[String]) -> Vec<String> {
     const LINE_BYTES: usize = 240;
     let mut lines: Vec<String> = Vec::new();
     for member in members {
@@ -226,10 +361,15 @@ fn other_member_lines(members: &[String]) -> Vec<String> {
                 line.push_str(member);
             }
             Some(_) => lines.push(format!("    {member}")),
-            None => lines.push(format!("  also {member}")),
+            None => lines.push(format!("{lead}{member}")),
         }
     }
     lines
+}
+
+/// The cost of a member within a line of members.
+fn member_cost(member: &str) -> usize {
+    estimate_tokens(member) + 2
 }
 
 /// The other members of each group, one from each in turn.
@@ -248,7 +388,7 @@ fn share_members(
                 any = true;
                 continue;
             }
-            let price = estimate_tokens(&member) + 2;
+            let price = member_cost(&member);
             if (total - page.remaining_tokens() + price) * 100 > limit || !page.reserve(price) {
                 return;
             }

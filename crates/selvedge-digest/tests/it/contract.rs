@@ -6,7 +6,7 @@ use selvedge_digest::{
     Analysis, CommandStatus, DigestBudget, Digester, Hints, PassingOutput, analyse, render_shared,
 };
 
-use crate::recorded::log;
+use crate::recorded::{log, read};
 
 fn fails(text: &str) -> Analysis {
     analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(1))
@@ -22,6 +22,9 @@ fn failing_exit_is_never_reported_as_success() {
             CommandStatus::TimedOut,
             CommandStatus::Unknown,
         ] {
+            if text.is_empty() && exit == CommandStatus::Unknown {
+                continue;
+            }
             let digest =
                 analyse(text.as_bytes(), Hints::default(), exit).render(DigestBudget::default());
             assert!(
@@ -99,6 +102,103 @@ fn output_without_text_is_not_reported_as_no_output() {
         text(&vec![0; 70_000]),
         "FAILED (exit 1)\nno readable text in 70000 bytes of output\n"
     );
+}
+
+#[test]
+fn empty_output_alone_is_neither_success_nor_failure() {
+    let text = |bytes: &[u8], exit| {
+        let analysis = analyse(bytes, Hints::default(), exit);
+        analysis.render(DigestBudget::default()).text
+    };
+    let unknown = CommandStatus::Unknown;
+    assert_eq!(
+        text(b"", unknown),
+        "no output; the exit code is not known\n"
+    );
+    assert_eq!(
+        text(b"\n \n", unknown),
+        "no readable text in 3 bytes of output; the exit code is not known\n"
+    );
+    assert_eq!(text(b"", CommandStatus::Code(0)), "exit 0, no output\n");
+    assert_eq!(text(b"one\n", unknown), "FAILED\none\n");
+}
+
+#[test]
+fn header_and_progress_of_a_runner_are_never_shown() {
+    for name in ["pytest_report.log", "pytest_report_quiet.log"] {
+        for tokens in [100, 220, 500, 3000] {
+            let digest = read(name, 1).render(DigestBudget::tokens(tokens)).text;
+            let noise = [
+                "generated xml file",
+                "runs/01K",
+                "platform linux",
+                "rootdir",
+                "collected",
+                "session starts",
+                "[ 97%]",
+                "[100%]",
+                "slowest",
+                "0.02s call",
+            ];
+            for text in noise {
+                assert!(!digest.contains(text), "{name}, {tokens}: {text}: {digest}");
+            }
+            assert!(digest.contains("test_total"), "{digest}");
+            assert!(digest.contains("[cut: "), "{digest}");
+        }
+    }
+    let lines: String = [".....F..\n", "..F.s.  [ 12%]\n", "the loom is stuck\n"].concat();
+    let digest = fails(&lines).render(DigestBudget::default()).text;
+    assert_eq!(
+        digest,
+        "FAILED (exit 1)\nthe loom is stuck\n[cut: 1 of 3 lines shown]\n"
+    );
+}
+
+#[test]
+fn five_failures_of_five_checks_keep_every_location() {
+    let text = String::from_utf8(log("pytest_five.log")).unwrap();
+    let analyses: Vec<Analysis> = (1..=5)
+        .map(|check| fails(&text.replace("shop_1", &format!("shop_{check}"))))
+        .collect();
+    let all: Vec<&Analysis> = analyses.iter().collect();
+    let digests = render_shared(&all, DigestBudget::default());
+    let tokens: usize = digests.iter().map(|digest| digest.tokens_estimated).sum();
+    assert!(tokens <= DigestBudget::default().tokens, "{digests:?}");
+    for (check, digest) in (1..).zip(&digests) {
+        let text = &digest.text;
+        assert!(text.contains(&format!("test_shop_{check}.py")), "{text}");
+        assert!(text.contains("(line 3)"), "{text}");
+        for line in [8, 13, 18, 23] {
+            let place = format!(":{line}");
+            assert!(
+                text.contains(&place) || text.contains(&format!("(line {line})")),
+                "{line}: {text}"
+            );
+        }
+        assert_eq!(digest.shown, 5, "{text}");
+    }
+}
+
+#[test]
+fn id_does_not_repeat_the_suite_that_ends_its_class() {
+    let report = "<?xml version=\"1.0\"?>\n<testsuite name=\"Chrome 120\" tests=\"1\" failures=\"1\">\n\
+        <testcase name=\"cart sums\" classname=\"Chrome_120.cart\"><failure>no</failure></testcase>\n\
+        </testsuite>\n";
+    let id = fails(report).failures.first().and_then(|it| it.id.clone());
+    assert_eq!(id.as_deref(), Some("Chrome_120.cart sums"));
+}
+
+#[test]
+fn heading_of_one_word_is_a_go_package_only_above_errors() {
+    let failures = |text: &str| fails(text).failures.len();
+    assert_eq!(failures("# shop\n./a.go:4:13: undefined: c\n"), 1);
+    assert_eq!(
+        failures("# command-line-arguments\nvet: ./a.go:4:13: undeclared name: c\n"),
+        1
+    );
+    let digest = fails("# Error\nthe loom is stuck\n").render(DigestBudget::default());
+    assert_eq!(digest.text, "FAILED (exit 1)\n# Error\nthe loom is stuck\n");
 }
 
 #[test]

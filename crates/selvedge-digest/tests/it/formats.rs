@@ -201,6 +201,23 @@ recorded! {
     cargo_test_more => 101,
 }
 
+// Versions of 2026, projects in one run, modules of one word, and reports that Selvedge requests.
+recorded! {
+    ruff_format => 1,
+    ruff_format_concise => 1,
+    vitest_projects => 1,
+    vitest_projects_color => 1,
+    vitest_projects_verbose => 1,
+    jest_summary => 1,
+    go_word => 1,
+    junit_core => 1,
+    junit_core_all => 1,
+    junit_core_green => 0,
+    pytest_report => 1,
+    pytest_report_quiet => 1,
+    pytest_five => 1,
+}
+
 recorded! {
     cargo_test => 101,
     cargo_test_quiet => 101,

@@ -40,6 +40,25 @@ fn success_with_linter_report_shows_it() {
 }
 
 #[test]
+fn passed_tests_with_a_word_of_failure_in_their_names_are_no_trouble() {
+    let lines = [
+        "    ok 1 - reports error: x",
+        "reports error: fatal ... ok (12ms)",
+        "(pass) cart > error [0.20ms]",
+        "t/error.t .. ok",
+        "√ returns error",
+        "  Passed Shop.Tests.ErrorTest.Fails [1 ms]",
+        "TestCart#test_error = 0.00 s = .",
+    ];
+    for line in lines {
+        let analysis = analyse(line.as_bytes(), Hints::default(), CommandStatus::Code(0));
+        let digest = analysis.render(DigestBudget::default()).text;
+        assert_eq!(digest, "ok: exit 0, 1 line of output\n", "{line}");
+        assert_eq!(analysis.failures_total, 0, "{line}");
+    }
+}
+
+#[test]
 fn success_does_not_hide_failed_tests() {
     let text = "running 3 tests\ntest result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured\n";
     let digest = analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(0));

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn everyone_gets_the_toolchain_and_nobody_gets_other_programs_secrets() {
+    fn env_passes_toolchain_without_secrets() {
         let ours = [
             "PATH",
             "LC_ALL",
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn checks_see_what_builds_need_and_no_secret_that_nobody_named() {
+    fn env_of_checks_has_only_named_secrets() {
         let ours = [
             "PATH",
             "CARGO_NET_OFFLINE",
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_gets_its_own_credential_only() {
+    fn env_of_agent_has_its_own_credential_only() {
         let ours = ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OLLAMA_HOST"];
         check(AgentKind::Claude, &ours, &["ANTHROPIC_API_KEY"]);
         check(AgentKind::Command, &ours, &ours);
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn claude_on_a_cloud_gets_that_clouds_credentials() {
+    fn env_of_claude_has_cloud_credentials() {
         let aws = [
             "AWS_PROFILE",
             "GOOGLE_APPLICATION_CREDENTIALS",
@@ -293,14 +293,14 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_does_not_learn_that_it_was_started_from_inside_another() {
+    fn env_hides_outer_agent() {
         let ours = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CONFIG_DIR"];
         check(AgentKind::Claude, &ours, &["CLAUDE_CONFIG_DIR"]);
         check(AgentKind::Command, &ours, &["CLAUDE_CONFIG_DIR"]);
     }
 
     #[test]
-    fn what_the_user_names_outranks_the_list() {
+    fn env_prefers_named_variables() {
         let mut agent = agent(AgentKind::Shell);
         agent.env.insert("PATH".into(), "/opt/bin".into());
         agent.env.insert("KEY".into(), "from env".into());

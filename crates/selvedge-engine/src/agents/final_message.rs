@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_success_can_turn_out_to_be_a_refusal() {
+    fn final_message_refusal_needs_success() {
         let text = "I looked.\nCANNOT_SATISFY: the test contradicts itself\nSorry.";
         let refused = detect_cannot_satisfy(says(SessionStatus::Success, text));
         assert_eq!(refused.status, SessionStatus::CannotSatisfy);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_long_text_is_kept_and_the_cut_is_said() {
+    fn final_message_keeps_end_of_long_text() {
         assert_eq!(truncate_to_tail("short"), "short");
         let kept = truncate_to_tail(&"é".repeat(TEXT_LIMIT));
         assert!(kept.starts_with(&format!("[{TEXT_LIMIT} bytes left out]\né")));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn last_words_are_the_last_lines_without_colours() {
+    fn final_message_of_plain_output_has_no_colours() {
         assert_eq!(
             output_tail("a\n\nb\n\u{1b}[31mc\u{1b}[0m \n d\n"),
             "b | c | d"

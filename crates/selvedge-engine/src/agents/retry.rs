@@ -146,7 +146,7 @@ mod tests {
     };
 
     #[test]
-    fn the_ceiling_doubles_up_to_the_cap_and_jitter_is_full() {
+    fn retry_delay_doubles_up_to_cap() {
         let ceilings = (1..=6).map(|retry| BACKOFF.delay(retry, None, 1.0).as_secs());
         assert_eq!(ceilings.collect::<Vec<_>>(), [1, 2, 4, 8, 10, 10]);
         assert_eq!(BACKOFF.delay(u32::MAX, None, 1.0), BACKOFF.cap);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_asks_for_is_never_cut_short() {
+    fn retry_waits_as_long_as_the_server_requests() {
         let asked = parse_retry_after(" 60 ");
         assert_eq!(BACKOFF.delay(1, asked, 0.5), Duration::from_millis(60_500));
         assert_eq!(Backoff::NONE.delay(9, asked, 1.0), Duration::from_mins(1));
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_clients_fault_is_not_tried_again() {
+    fn retry_excludes_client_errors() {
         assert!(
             [408, 429, 500, 502, 503, 504, 529]
                 .into_iter()
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_is_told_in_words_may_pass_by_its_status_or_its_words() {
+    fn retry_recognises_transient_messages() {
         for passing in [
             "unexpected status 503 Service Unavailable: overloaded, url: http://127.0.0.1:401",
             "exceeded retry limit, last status: 429 Too Many Requests",
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_stays_within_its_range_and_is_no_constant() {
+    fn retry_random_is_in_range() {
         let drawn: Vec<f64> = (0..64).map(|_| random_fraction()).collect();
         assert!(drawn.iter().all(|number| (0.0..1.0).contains(number)));
         assert!(

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_git_would_run_or_a_journal_would_leak_is_refused() {
+    fn address_rejects_commands_and_credentials() {
         let here = Path::new("/nowhere");
         let refused = |text| RepositoryAddress::parse(text, here).unwrap_err();
         for text in [
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_folders_are_told_apart() {
+    fn address_differs_from_folder() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().canonicalize().unwrap();
         std::fs::create_dir(folder.join("a")).unwrap();

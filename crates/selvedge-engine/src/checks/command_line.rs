@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plain_line_is_executed_directly_and_any_other_by_a_shell() {
+    fn command_line_plain_runs_without_shell() {
         let direct = [
             "cargo test --workspace",
             "npx tsc -p tsconfig.json",
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_of_a_line_is_found_past_assignments() {
+    fn command_line_program_follows_assignments() {
         assert_eq!(
             first_program("CI=1 RUST_LOG=x cargo test | tee log"),
             Some("cargo")

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_needs_a_whole_report_that_agrees_and_at_least_one_test() {
+    fn evidence_needs_complete_report_and_a_test() {
         use Evidence::{ExitCode, MachineReport, Text};
         let complete = |passed, failed| ParsedReport::Complete(tests(passed, failed, true));
         let printed = |passed, failed| Some(tests(passed, failed, true));

@@ -16,6 +16,7 @@ use super::runners::VariableJoin;
 use super::{CheckContext, CheckOutcome, digest};
 use crate::agents::env::{check_env, host_env};
 use crate::check_error::CheckError;
+use crate::check_slots::SLOT_VARIABLE;
 use crate::process::capture::{CaptureError, CapturePlan, CapturedStream, StreamPlan};
 use crate::process::{
     EndReason, Session, SessionCommand, SessionExit, SessionTimeouts, SpawnError, SpawnErrorKind,
@@ -125,6 +126,7 @@ impl CommandExecution<'_> {
         let mut env: Vec<_> = check_env(context.supervisor.env_allowlist(), &host_env())
             .into_iter()
             .collect();
+        env.push((SLOT_VARIABLE.into(), "1".into()));
         for (name, value, join) in &self.variables {
             set_variable(&mut env, name, value, *join);
         }
@@ -253,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_are_joined_with_what_is_there() {
+    fn set_variable_joins_existing_value() {
         let set_to = |known: &[(&str, &str)], join| {
             let known = known
                 .iter()

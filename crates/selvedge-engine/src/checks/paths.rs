@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neither_dots_nor_links_lead_out() {
+    fn resolve_inside_rejects_dots_and_links() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         let workspace = root.join("w");

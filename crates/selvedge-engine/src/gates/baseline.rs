@@ -9,7 +9,7 @@ use selvedge_core::model::{Baseline, CheckReport, CheckStatus, Step, TreeId};
 use tokio_util::sync::CancellationToken;
 
 use super::baseline_cache::BaselineCache;
-use super::check_runner::{VerificationContext, millis};
+use super::check_runner::{CheckDeadline, VerificationContext, millis};
 use super::trees::{VerificationTrees, run_blocking};
 use super::verification::{check_reports, run_steps};
 use super::written_files::FilesBeforeChecks;
@@ -70,13 +70,13 @@ impl BaselineRun<'_> {
         {
             trees.ensure_tree(tree).await?;
         }
-        self.context.reset(cancel).await?;
+        self.context.reset(progress, cancel).await?;
         let before = match self.start {
             Some((trees, _)) => Some(FilesBeforeChecks::capture(&trees.workspace).await?),
             None => None,
         };
-        let deadline = began + self.limit;
-        let findings = run_steps(&self.context, self.steps, deadline, progress, cancel).await?;
+        let deadline = CheckDeadline::new(began + self.limit);
+        let findings = run_steps(&self.context, self.steps, &deadline, progress, cancel).await?;
         let checks = check_reports(self.steps, findings, self.context.supervisor.redactor())?;
         let mut written = Vec::new();
         if let Some((trees, tree)) = self.start {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use selvedge_core::model::{CheckReport, SetupSpec, Step};
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +45,30 @@ pub(crate) struct IndexedStep<'a> {
     pub(crate) step: &'a Step,
 }
 
+/// The end of the time for some checks. Waiting for other checks of the machine does not use up time.
+#[derive(Debug)]
+pub(super) struct CheckDeadline(Mutex<Instant>);
+
+impl CheckDeadline {
+    pub(super) fn new(end: Instant) -> Self {
+        Self(Mutex::new(end))
+    }
+
+    pub(super) fn end(&self) -> Instant {
+        *self.0.lock()
+    }
+
+    pub(super) fn remaining(&self) -> Duration {
+        self.end().saturating_duration_since(Instant::now())
+    }
+
+    /// Ensures that this much time is left; checks that wait side by side do not add up.
+    fn ensure_remaining(&self, remaining: Duration) {
+        let mut end = self.0.lock();
+        *end = (*end).max(Instant::now() + remaining);
+    }
+}
+
 impl VerificationContext {
     /// The same context with another prefix of names, for runs of checks beside the plan's own.
     pub(crate) fn with_prefix(&self, what: &str) -> Self {
@@ -63,18 +88,23 @@ impl VerificationContext {
     ///
     /// # Errors
     /// A command fails, or the run is being stopped.
-    pub(crate) async fn reset(&self, cancel: &CancellationToken) -> Result<(), CheckError> {
-        match setup::run_lines(self, &self.setup, &self.setup.reset, "reset", cancel).await? {
+    pub(crate) async fn reset(
+        &self,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<(), CheckError> {
+        let lines = &self.setup.reset;
+        match setup::run_lines(self, lines, "reset", progress, cancel).await? {
             None => Ok(()),
             Some(error) => Err(CheckError::Infrastructure(error)),
         }
     }
 
     /// Runs a check within the time that is left until a deadline, and reports progress.
-    pub(crate) async fn run_check(
+    pub(super) async fn run_check(
         &self,
         numbered: IndexedStep<'_>,
-        deadline: Instant,
+        deadline: &CheckDeadline,
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, CheckError> {
@@ -82,7 +112,9 @@ impl VerificationContext {
         progress.on_activity(Activity::CheckStarted {
             label: label.clone(),
         });
-        let finding = self.run_check_silent(numbered, deadline, cancel).await?;
+        let finding = self
+            .run_check_silent(numbered, deadline, progress, cancel)
+            .await?;
         progress.on_activity(Activity::CheckEnded {
             label,
             status: finding.status,
@@ -92,28 +124,41 @@ impl VerificationContext {
         Ok(finding)
     }
 
-    pub(crate) async fn run_check_silent(
+    /// The same; reports only that the check waits for others of the machine.
+    pub(super) async fn run_check_silent(
         &self,
         numbered: IndexedStep<'_>,
-        deadline: Instant,
+        deadline: &CheckDeadline,
+        progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, CheckError> {
-        self.run_check_with(numbered, None, deadline, cancel).await
+        self.run_check_with(numbered, None, deadline, progress, cancel)
+            .await
     }
 
     /// Runs a check with `argv` in place of the step's own command line.
-    pub(crate) async fn run_check_with(
+    pub(super) async fn run_check_with(
         &self,
         IndexedStep { index, step }: IndexedStep<'_>,
         argv: Option<Vec<String>>,
-        deadline: Instant,
+        deadline: &CheckDeadline,
+        progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, CheckError> {
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = deadline.remaining();
         if left.is_zero() {
             let reason = "the verification's time limit was reached before it started";
             return Ok(CheckOutcome::timeout(reason));
         }
+        let slots = self.supervisor.check_slots();
+        let _slot = match slots.filter(|_| step.kind.executes()) {
+            Some(slots) => {
+                let slot = slots.acquire(progress, cancel).await?;
+                deadline.ensure_remaining(left);
+                slot
+            }
+            None => None,
+        };
         let own = step.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
         let number = index + 1;
         let scene = CheckContext {
@@ -158,4 +203,21 @@ pub(crate) fn check_report(
 
 pub(crate) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn check_deadline_is_moved_by_the_time_that_was_waited() {
+        let began = Instant::now();
+        let deadline = CheckDeadline::new(began);
+        assert!(deadline.remaining().is_zero());
+        let minute = Duration::from_mins(1);
+        deadline.ensure_remaining(minute);
+        deadline.ensure_remaining(minute);
+        assert!(deadline.end() >= began + minute);
+        assert!(deadline.end() <= Instant::now() + minute);
+    }
 }

@@ -18,7 +18,7 @@ use selvedge_core::machine::excuse_known_failures;
 use selvedge_core::model::{CheckReport, CrossedReport, KnownFailures, RunSpec, Step, TreeId};
 use tokio_util::sync::CancellationToken;
 
-use super::check_runner::{IndexedStep, VerificationContext};
+use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext};
 use super::guard::remove_new_bytecode;
 use super::installed::InstalledModules;
 use super::known_failures::mark_touched;
@@ -135,9 +135,9 @@ impl CrossVerification<'_> {
         let name = place.tag.replacen('.', "/", 1).replace('.', "-");
         let crossed = self.trees.compose(name, files).await?;
         self.remove_bytecode().await?;
-        place.reset(self.cancel).await?;
+        place.reset(self.progress, self.cancel).await?;
         let before = FilesBeforeChecks::capture(&self.trees.trees.workspace).await?;
-        let deadline = Instant::now() + self.limit;
+        let deadline = CheckDeadline::new(Instant::now() + self.limit);
         let mut checks = Vec::with_capacity(self.steps.len());
         for (index, step) in self.steps.iter().enumerate() {
             let as_delivered = delivered.get(index).filter(|_| !step.kind.executes());
@@ -147,7 +147,7 @@ impl CrossVerification<'_> {
             }
             let numbered = IndexedStep { index, step };
             let finding = place
-                .run_check_silent(numbered, deadline, self.cancel)
+                .run_check_silent(numbered, &deadline, self.progress, self.cancel)
                 .await?;
             let redactor = place.supervisor.redactor();
             checks.extend(check_reports(

@@ -9,7 +9,7 @@ use selvedge_core::machine::{fails_again, is_old_failure, new_failures};
 use selvedge_core::model::{CheckReport, CheckStatus, Step};
 use tokio_util::sync::CancellationToken;
 
-use super::check_runner::{IndexedStep, VerificationContext, check_report};
+use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext, check_report};
 use super::trees::VerificationTrees;
 use super::verification::passed_in_baseline;
 use crate::activity::{Activity, Progress};
@@ -108,10 +108,10 @@ impl CheckReruns<'_> {
             label: numbered.step.label().to_owned(),
         });
         let place = self.context.with_prefix(name);
-        place.reset(self.cancel).await?;
-        let deadline = Instant::now() + self.limit;
+        place.reset(self.progress, self.cancel).await?;
+        let deadline = CheckDeadline::new(Instant::now() + self.limit);
         place
-            .run_check_with(numbered, argv, deadline, self.cancel)
+            .run_check_with(numbered, argv, &deadline, self.progress, self.cancel)
             .await
     }
 }

@@ -5,12 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use selvedge_core::model::{
-    CheckStatus, SetupSpec, Step, StepKind, ToolFolderChanges, is_dependency_input,
-};
+use selvedge_core::model::{CheckStatus, Step, StepKind, ToolFolderChanges, is_dependency_input};
 use tokio_util::sync::CancellationToken;
 
-use super::check_runner::{IndexedStep, VerificationContext};
+use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext};
 use super::cross_verification::CrossedTrees;
 use super::trees::run_blocking;
 use super::verification_room::OpenVerificationRoom;
@@ -48,8 +46,8 @@ impl DependencyInstaller<'_> {
             self.progress
                 .on_activity(Activity::Note(format!("setup: {line}")));
         }
-        let spec = &self.context.setup;
-        run_lines(self.context, spec, &spec.run, "setup", self.cancel).await
+        let lines = &self.context.setup.run;
+        run_lines(self.context, lines, "setup", self.progress, self.cancel).await
     }
 
     /// Installs dependencies for an attempt that changed installed files, manifests or lock files, and returns what a
@@ -183,17 +181,20 @@ impl InstallOutcome {
 /// Runs commands one after the other; returns the reason of the first that fails.
 pub(super) async fn run_lines(
     place: &VerificationContext,
-    spec: &SetupSpec,
     lines: &[String],
     name: &str,
+    progress: &dyn Progress,
     cancel: &CancellationToken,
 ) -> Result<Option<String>, CheckError> {
     let place = place.with_prefix(name);
-    let deadline = Instant::now() + Duration::from_millis(spec.timeout_ms);
+    let limit = Duration::from_millis(place.setup.timeout_ms);
+    let deadline = CheckDeadline::new(Instant::now() + limit);
     for (index, line) in lines.iter().enumerate() {
         let step = Step::new(StepKind::Command, line);
         let numbered = IndexedStep { index, step: &step };
-        let finding = place.run_check_silent(numbered, deadline, cancel).await?;
+        let finding = place
+            .run_check_silent(numbered, &deadline, progress, cancel)
+            .await?;
         if finding.status != CheckStatus::Pass {
             return Ok(Some(describe_failure(name, line, &finding)));
         }

@@ -21,7 +21,7 @@ use selvedge_core::redact::Redactor;
 use selvedge_digest::{DigestBudget, render_shared};
 use tokio_util::sync::CancellationToken;
 
-use super::check_runner::{IndexedStep, VerificationContext, check_report, millis};
+use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext, check_report, millis};
 use super::cross_verification::{CrossVerification, CrossedTrees};
 use super::guard::{apply_guard, known_diagnostics};
 use super::known_failures::mark_touched;
@@ -215,12 +215,12 @@ async fn run_checks(
     cancel: &CancellationToken,
 ) -> Result<Report, CheckError> {
     let place = verification.context();
-    place.reset(cancel).await?;
-    let deadline = Instant::now() + verification.limit;
+    place.reset(progress, cancel).await?;
+    let deadline = CheckDeadline::new(Instant::now() + verification.limit);
     let ((findings, mut written, is_settled), changed) = futures_util::try_join!(
         async {
             let before = verification.capture_files(trees.as_ref()).await?;
-            let findings = run_steps(&place, steps, deadline, progress, cancel).await?;
+            let findings = run_steps(&place, steps, &deadline, progress, cancel).await?;
             let (mut written, mut is_same) = (BTreeSet::new(), false);
             if let (Some(before), Some(trees)) = (before, trees.as_ref()) {
                 let steps = place.with_setup(steps);
@@ -229,9 +229,9 @@ async fn run_checks(
             let is_settled = restore_judged_tree(trees.as_ref(), &findings, is_same).await?;
             Ok((findings, written, is_settled))
         },
-        verification.check_syntax(trees.as_ref(), deadline, cancel),
+        verification.check_syntax(trees.as_ref(), deadline.end(), cancel),
     )?;
-    let out_of_time = Instant::now() >= deadline;
+    let out_of_time = deadline.remaining().is_zero();
     let (mut steps, mut findings) = (steps.to_vec(), findings);
     let called = match &verification.session {
         Some(session) => tool_call_check::check_tool_calls(session, trees.as_ref()).await?,
@@ -493,7 +493,7 @@ fn report_progress(step: &Step, finding: &CheckOutcome, progress: &dyn Progress)
 pub(super) async fn run_steps(
     place: &VerificationContext,
     steps: &[Step],
-    deadline: Instant,
+    deadline: &CheckDeadline,
     progress: &dyn Progress,
     cancel: &CancellationToken,
 ) -> Result<Vec<CheckOutcome>, CheckError> {

@@ -11,6 +11,7 @@ use selvedge_core::model::AgentKind;
 use selvedge_core::redact::Redactor;
 
 use super::pool::SupervisorPool;
+use crate::check_slots::CheckSlots;
 use crate::sandbox::WorkspaceSandbox;
 
 /// Environment variable that marks every process of a session, as `<run>.<n>`.
@@ -34,6 +35,8 @@ pub struct Supervisor {
     pub(super) redactor: Redactor,
     /// Additional variables that checks see.
     env_allowlist: Vec<String>,
+    /// The machine's slots for checks; `None` if there is no limit.
+    check_slots: Option<CheckSlots>,
 }
 
 impl Supervisor {
@@ -46,6 +49,7 @@ impl Supervisor {
             sandbox: None,
             redactor: Redactor::default(),
             env_allowlist: Vec::new(),
+            check_slots: None,
         }
     }
 
@@ -78,6 +82,18 @@ impl Supervisor {
     /// Additional variables that checks see; a `*` at the end matches any suffix.
     pub fn env_allowlist(&self) -> &[String] {
         &self.env_allowlist
+    }
+
+    /// Makes each check wait for one of these slots.
+    #[must_use]
+    pub fn with_check_slots(mut self, slots: Option<CheckSlots>) -> Self {
+        self.check_slots = slots;
+        self
+    }
+
+    /// The machine's slots for checks; `None` if there is no limit.
+    pub(crate) fn check_slots(&self) -> Option<&CheckSlots> {
+        self.check_slots.as_ref()
     }
 
     /// Sandbox of every program that it starts.

@@ -124,7 +124,7 @@ mod tests {
     use super::{ProcessStat, parse_stat};
 
     #[test]
-    fn a_name_with_blanks_and_parentheses_is_read_whole() {
+    fn process_stat_name_may_contain_parentheses() {
         let line = b"42 (a) R 7 (x) S 7 42 40 0 -1 1 0 0 0 0 0 0 0 0 20 0 1 0 9001 0 0";
         let expect = ProcessStat {
             name: "a) R 7 (x".to_owned(),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_cut_short_is_no_process() {
+    fn process_stat_rejects_truncated_line() {
         assert_eq!(parse_stat(b"42 (sh) S 7"), None);
         assert_eq!(parse_stat(b""), None);
     }

@@ -128,7 +128,7 @@ mod tests {
     use super::TagFilter;
 
     #[test]
-    fn a_mark_is_a_whole_variable() {
+    fn tag_filter_matches_whole_variable() {
         let environ = b"A=SELVEDGE_SESSION=7.1\0SELVEDGE_SESSION=12.3\0SELVEDGE_SESSION_X=9.9\0";
         assert!(TagFilter::Session("12.3").matches(environ));
         assert!(TagFilter::Run("12").matches(environ));

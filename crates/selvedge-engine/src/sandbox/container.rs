@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_image_knows_its_own_tools_best() {
+    fn container_env_keeps_tools_of_image() {
         let stage = stage();
         let root = stage.path();
         let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn no_network_is_not_talked_out_of_it() {
+    fn container_network_cannot_be_enabled_by_options() {
         let contained = |args: &[&str]| ContainerPlan {
             engine: ContainerEngine {
                 program: OsStr::new("/usr/bin/podman").into(),

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_may_contain_spaces_and_punctuation() {
+    fn denial_paths_may_contain_spaces() {
         let root = tempfile::tempdir().unwrap();
         let folder = root.path().canonicalize().unwrap().join("a b (c)");
         std::fs::create_dir(&folder).unwrap();

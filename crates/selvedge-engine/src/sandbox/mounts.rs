@@ -152,7 +152,7 @@ pub(super) mod tests {
 
     /// A path that does not exist in the container is not passed to the engine, not even to be masked.
     #[test]
-    fn a_container_is_given_what_is_named_and_masks_within_that() {
+    fn container_mounts_include_masks() {
         let stage = stage();
         let root = stage.path();
         let home = root.join("home");

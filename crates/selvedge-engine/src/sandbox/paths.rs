@@ -332,7 +332,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_there_is_named_where_it_was_moved_to() {
+    fn paths_follow_moved_folders() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         for folder in [

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_comes_with_its_loader_and_its_libraries() {
+    fn portable_program_has_its_libraries() {
         let maps = "\
 55e0-55e1 r--p 00000000 08:01 11  /opt/selvedge
 7f00-7f01 r--p 00000000 08:01 12  /usr/lib/libc.so.6

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_program_of_the_workspace_and_no_stand_in_is_asked() {
+    fn parser_programs_exclude_workspace_and_shims() {
         let root = tempfile::tempdir().unwrap();
         let root = root.path().canonicalize().unwrap();
         let executable = |folder: &str, name: &str| {

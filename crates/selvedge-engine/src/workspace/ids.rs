@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blob_ids_are_the_ones_git_computes() {
+    fn blob_ids_equal_those_of_git() {
         // `printf abc | git hash-object --stdin` in a SHA-256 repository.
         let id = BlobId::of(b"abc");
         assert_eq!(

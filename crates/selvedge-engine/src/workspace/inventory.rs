@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_saved_is_loaded() {
+    fn inventory_round_trip() {
         let bytes = inventory().to_bytes();
         let loaded = Inventory::from_bytes(&bytes).unwrap();
         assert_eq!(loaded.to_bytes(), bytes);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_inventory_is_none() {
+    fn inventory_truncated_is_ignored() {
         let bytes = inventory().to_bytes();
         for end in 0..bytes.len() {
             assert!(

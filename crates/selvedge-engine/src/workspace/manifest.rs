@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn manifest_round_trip() {
         let path = RelativePath::from_bytes(b"a b\n\xff/0644 c");
         let manifest = SnapshotManifest {
             rules: CacheRules::Folder,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn manifest_rejects_anything_else() {
         for bytes in [
             &b""[..],
             b"rules none\0",

@@ -196,7 +196,10 @@ impl VerificationRoom {
         let has_output = !state.build_output.is_empty() || !state.results.is_empty();
         if has_output
             && !marker.exists()
-            && self.origin.status().is_ok_and(|status| status.files.is_empty())
+            && self
+                .origin
+                .status()
+                .is_ok_and(|status| status.files.is_empty())
         {
             fs::write(&marker, "").map_err(|e| WorkspaceError::io(DOING, &marker, e))?;
         }

@@ -112,10 +112,10 @@ async fn append(
             ),
         ));
     }
-    let kept = hub.store.append(hash, offset, total, chunk.to_vec());
-    let kept = kept.await?;
+    let appended = hub.store.append(hash, offset, total, chunk.to_vec());
+    let appended = appended.await?;
     fault::failpoint("hub.blob.kept");
-    Ok(match kept {
+    Ok(match appended {
         BlobState::Complete { .. } => StatusCode::NO_CONTENT.into_response(),
         BlobState::Partial { offset } => (
             StatusCode::NO_CONTENT,
@@ -150,7 +150,7 @@ mod tests {
     use super::parse_content_range;
 
     #[test]
-    fn a_range_must_fit_its_body() {
+    fn content_range_must_fit_body() {
         assert_eq!(parse_content_range("bytes 0-9/20", 10), Some((0, 20)));
         assert_eq!(parse_content_range("bytes 10-19/20", 10), Some((10, 20)));
         for odd in [

@@ -41,17 +41,17 @@ pub(super) struct StatsParams {
 pub(super) async fn retry_figures(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
-    Query(asked): Query<StatsParams>,
+    Query(params): Query<StatsParams>,
 ) -> Result<Json<StatsReport>, ApiError> {
-    let days = asked.days.map(|days| {
+    let days = params.days.map(|days| {
         let known = days.parse().ok().filter(|days| (1..=36_500).contains(days));
         known.ok_or_else(|| ApiError::field("days", "must be a number from 1 to 36500"))
     });
     let since = StatsPeriod::last_days(days.transpose()?, Timestamp::now());
-    let zone = asked
+    let zone = params
         .zone
         .map(|zone| TimeZone::get(&zone).map_err(|_| ApiError::field("zone", "unknown time zone")));
     let zone = zone.transpose()?.unwrap_or(TimeZone::UTC);
-    let facts = run_stats::load_all(&hub, &caller.0.tenant).await?;
-    Ok(Json(StatsReport::from_runs(&facts, since, &zone)))
+    let run_stats = run_stats::load_all(&hub, &caller.0.tenant).await?;
+    Ok(Json(StatsReport::from_runs(&run_stats, since, &zone)))
 }

@@ -21,8 +21,8 @@ pub fn document() -> Value {
     let mut paths = Map::new();
     for operation in OPERATIONS {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
-        let said = describe(operation, &mut generator, &problem);
-        path[operation.method.to_lowercase()] = said;
+        let document_entry = describe(operation, &mut generator, &problem);
+        path[operation.method.to_lowercase()] = document_entry;
     }
     let schemas = generator.take_definitions(true);
     json!({
@@ -61,7 +61,7 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
         parameters
             .push(json!({"name": name, "in": "query", "description": about, "schema": schema}));
     }
-    let mut said = json!({
+    let mut document_entry = json!({
         "summary": operation.summary,
         "parameters": parameters,
         "responses": {
@@ -74,12 +74,13 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
     });
     if let Some(form) = operation.request_schema {
         let schema = form(generator).to_value();
-        said["requestBody"] = json!({"content": {"application/json": {"schema": schema}}});
+        document_entry["requestBody"] =
+            json!({"content": {"application/json": {"schema": schema}}});
     }
     if let OperationAccess::Scopes(scopes) = operation.access {
-        let words: Vec<_> = scopes.iter().map(|scope| scope.as_str()).collect();
-        said["security"] = json!([{"token": []}]);
-        said["x-scopes"] = json!(words);
+        let scope_names: Vec<_> = scopes.iter().map(|scope| scope.as_str()).collect();
+        document_entry["security"] = json!([{"token": []}]);
+        document_entry["x-scopes"] = json!(scope_names);
     }
-    said
+    document_entry
 }

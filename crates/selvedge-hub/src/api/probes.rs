@@ -42,12 +42,12 @@ fn metrics_text(stats: &HubStats, connected: u64) -> String {
         ("verification", closed("report").saturating_sub(finished)),
         ("interrupted", closed("interrupted")),
     ];
-    let held = [
+    let state_counts = [
         TaskState::Offered,
         TaskState::Running,
         TaskState::Cancelling,
     ];
-    let leases = held
+    let leases = state_counts
         .iter()
         .filter_map(|state| stats.states.get(state.as_str()))
         .sum();

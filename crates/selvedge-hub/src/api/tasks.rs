@@ -69,8 +69,8 @@ pub(super) async fn submit(
 }
 
 fn created_response(answer: SubmitAnswer) -> Response {
-    let place = format!("/api/v1/tasks/{}", answer.task_id);
-    (StatusCode::CREATED, [("location", place)], Json(answer)).into_response()
+    let location = format!("/api/v1/tasks/{}", answer.task_id);
+    (StatusCode::CREATED, [("location", location)], Json(answer)).into_response()
 }
 
 /// List query parameters.
@@ -90,52 +90,52 @@ pub(super) struct ListParams {
 pub(super) async fn list(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
-    Query(asked): Query<ListParams>,
+    Query(params): Query<ListParams>,
 ) -> Result<Json<TaskPage>, ApiError> {
-    let (filter, limit) = parse_filter(asked)?;
+    let (filter, limit) = parse_filter(params)?;
     let page = service::list(&hub, &Actor::from(caller), filter, limit).await?;
     Ok(Json(page))
 }
 
-fn parse_filter(asked: ListParams) -> Result<(ListFilter, usize), ApiError> {
+fn parse_filter(params: ListParams) -> Result<(ListFilter, usize), ApiError> {
     let mut errors = Vec::new();
-    let mut wrong = |field: &str, detail: &str| {
+    let mut invalid = |field: &str, detail: &str| {
         errors.push(FieldError {
             field: field.to_owned(),
             detail: detail.to_owned(),
         });
     };
     let mut filter = ListFilter {
-        agent: asked.agent,
-        worker: asked.worker,
-        label: asked.label,
-        text: asked.q,
+        agent: params.agent,
+        worker: params.worker,
+        label: params.label,
+        text: params.q,
         ..ListFilter::default()
     };
-    for word in asked.state.iter().flat_map(|words| words.split(',')) {
+    for word in params.state.iter().flat_map(|words| words.split(',')) {
         match TaskState::parse(word.trim()) {
             Some(state) => filter.states.push(state),
-            None => wrong("state", &format!("unknown state {word:?}")),
+            None => invalid("state", &format!("unknown state {word:?}")),
         }
     }
-    if let Some(word) = asked.outcome {
+    if let Some(word) = params.outcome {
         match serde_json::from_value::<Outcome>(word.into()) {
             Ok(outcome) => filter.outcome = Some(outcome),
-            Err(_) => wrong("outcome", "unknown outcome"),
+            Err(_) => invalid("outcome", "unknown outcome"),
         }
     }
-    let limit = match asked.limit.as_deref().map(str::parse::<usize>) {
+    let limit = match params.limit.as_deref().map(str::parse::<usize>) {
         None => 50,
         Some(Ok(limit @ 1..=500)) => limit,
         Some(_) => {
-            wrong("limit", "must be a number from 1 to 500");
+            invalid("limit", "must be a number from 1 to 500");
             0
         }
     };
-    if let Some(cursor) = asked.cursor {
+    if let Some(cursor) = params.cursor {
         match cursor.parse() {
             Ok(cursor) => filter.before = Some(cursor),
-            Err(_) => wrong("cursor", "must be the `next_cursor` of the previous page"),
+            Err(_) => invalid("cursor", "must be the `next_cursor` of the previous page"),
         }
     }
     if errors.is_empty() {
@@ -161,13 +161,13 @@ pub(super) async fn cancel(
     body: BodyResult,
 ) -> Result<(StatusCode, Json<TaskRow>), ApiError> {
     let body = read_body(body)?;
-    let asked: CancelRequest = if body.is_empty() {
+    let request: CancelRequest = if body.is_empty() {
         CancelRequest::default()
     } else {
         parse_json(&body)?
     };
     let actor = Actor::from(caller);
-    service::cancel(&hub, &actor, &task, asked.reason).await?;
+    service::cancel(&hub, &actor, &task, request.reason).await?;
     let row = service::show(&hub, &actor, &task).await?;
     Ok((StatusCode::ACCEPTED, Json(row)))
 }
@@ -198,8 +198,8 @@ pub(super) async fn review(
     Ok(Json(row))
 }
 
-fn review_order(asked: ReviewRequest) -> Result<ReviewOrder, ApiError> {
-    let decision = match (asked.decision, asked.retry) {
+fn review_order(request: ReviewRequest) -> Result<ReviewOrder, ApiError> {
+    let decision = match (request.decision, request.retry) {
         (ReviewDecision::Accept, true) => {
             let detail = "cannot accept and retry; accept, or reject with `retry`";
             return Err(ApiError::field("retry", detail));
@@ -209,11 +209,11 @@ fn review_order(asked: ReviewRequest) -> Result<ReviewOrder, ApiError> {
     };
     Ok(ReviewOrder {
         decision,
-        stated_by: asked.by,
-        reason: asked.reason,
+        stated_by: request.by,
+        reason: request.reason,
         named: ReviewTarget {
-            attempt: asked.attempt,
-            tree: asked.tree,
+            attempt: request.attempt,
+            tree: request.tree,
         },
     })
 }

@@ -35,33 +35,34 @@ pub(super) async fn create_token(
     Extension(caller): Extension<Caller>,
     body: BodyResult,
 ) -> Result<Response, ApiError> {
-    let asked: TokenRequest = parse_json(&read_body(body)?)?;
-    let name = asked.name.trim();
+    let request: TokenRequest = parse_json(&read_body(body)?)?;
+    let name = request.name.trim();
     if name.is_empty() || name.len() > 100 || name.contains(char::is_control) {
         return Err(ApiError::field(
             "name",
             "must be 1 to 100 characters without control characters",
         ));
     }
-    if asked.scopes.is_empty() {
+    if request.scopes.is_empty() {
         return Err(ApiError::field("scopes", "must not be empty"));
     }
     let now = hub.store.now().await?;
-    let lasts = asked.expires_at.map(|at| at.as_millisecond() - now);
+    let lasts = request.expires_at.map(|at| at.as_millisecond() - now);
     if lasts.is_some_and(|lasts| lasts <= 0) {
         return Err(ApiError::field("expires_at", "must be in the future"));
     }
-    let minted = generate_token(name, &caller.0.tenant, &asked.scopes, lasts).map_err(|_| {
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        ApiError::new(
-            status,
-            "random",
-            "cannot get random numbers from the system",
-        )
-    })?;
-    let identity = hub.store.insert_token(minted.identity).await?;
+    let generated =
+        generate_token(name, &caller.0.tenant, &request.scopes, lasts).map_err(|_| {
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            ApiError::new(
+                status,
+                "random",
+                "cannot get random numbers from the system",
+            )
+        })?;
+    let identity = hub.store.insert_token(generated.identity).await?;
     let issued = IssuedToken {
-        token: minted.secret,
+        token: generated.secret,
         row: token_row(&identity),
     };
     let headers = [(header::CACHE_CONTROL, "no-store")];

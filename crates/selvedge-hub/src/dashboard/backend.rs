@@ -76,23 +76,23 @@ impl HubBackend {
 
     async fn load_view(
         &self,
-        visitor: &DashboardUser,
+        user: &DashboardUser,
         id: &str,
     ) -> Result<(TaskView, String), DashboardError> {
-        Ok(service::find(&self.hub, &Actor::from(visitor), id).await?)
+        Ok(service::find(&self.hub, &Actor::from(user), id).await?)
     }
 
     async fn load_task(
         &self,
-        visitor: &DashboardUser,
+        user: &DashboardUser,
         id: &str,
     ) -> Result<TaskDetail, DashboardError> {
-        let (view, body) = self.load_view(visitor, id).await?;
+        let (view, body) = self.load_view(user, id).await?;
         let state = load_state(&self.hub, view.row.task_id).await;
         let state = state.map_err(store_failure)?;
-        let asked: Option<Task> = serde_json::from_str(&body).ok();
+        let submitted_task: Option<Task> = serde_json::from_str(&body).ok();
         let lease = &view.row.lease;
-        let waits = lease.state == TaskState::NeedsReview;
+        let awaits_review = lease.state == TaskState::NeedsReview;
         let mut row = row(&view);
         let parts = if plans::is_plan(&view) {
             Some(plan_parts(
@@ -108,21 +108,21 @@ impl HubBackend {
             ("Submitted by".to_owned(), view.submitted_by.clone()),
             ("Priority".to_owned(), view.priority.to_string()),
         ];
-        let mut also = |name: &str, value: Option<String>| {
+        let mut add_property = |name: &str, value: Option<String>| {
             about.extend(value.map(|value| (name.to_owned(), value)));
         };
-        let labels = labels(&view, asked.as_ref()).join(", ");
-        also("Labels", Some(labels).filter(|it| !it.is_empty()));
-        also(
+        let labels = labels(&view, submitted_task.as_ref()).join(", ");
+        add_property("Labels", Some(labels).filter(|it| !it.is_empty()));
+        add_property(
             "Lost leases",
             (lease.losses > 0).then(|| lease.losses.to_string()),
         );
-        also("Retry of", view.retry_of.map(|task| task.to_string()));
-        also("Cancellation", lease.cancel.clone());
+        add_property("Retry of", view.retry_of.map(|task| task.to_string()));
+        add_property("Cancellation", lease.cancel.clone());
         let waits_for_worker = lease.state == TaskState::Queued && parts.is_none();
         let unplaceable = waits_for_worker.then(|| sessions.why_unschedulable(&view.labels));
-        also("Cannot be assigned", unplaceable.flatten());
-        also("Reason", view.row.reason.clone());
+        add_property("Cannot be assigned", unplaceable.flatten());
+        add_property("Reason", view.row.reason.clone());
         let sandbox = match &parts {
             Some(_) => String::new(),
             None => sessions
@@ -134,9 +134,9 @@ impl HubBackend {
         };
         // The command uses the hub from the reader's own environment.
         let mut commands = vec![("Show in a terminal", format!("selvedge show {}", row.id))];
-        let again = asked.as_ref().map(submit_again);
+        let again = submitted_task.as_ref().map(submit_again);
         commands.extend(again.map(|command| ("Submit again", command)));
-        let description = asked
+        let description = submitted_task
             .map(|task| task.description)
             .filter(|it| !it.is_empty());
         Ok(TaskDetail {
@@ -150,10 +150,10 @@ impl HubBackend {
                     target,
                 }),
             rights: AllowedActions {
-                review: waits && visitor.can_act,
+                review: awaits_review && user.can_act,
                 another_attempt: true,
-                cancel: !lease.state.is_terminal() && visitor.can_act,
-                retry: lease.state.is_terminal() && visitor.can_act,
+                cancel: !lease.state.is_terminal() && user.can_act,
+                retry: lease.state.is_terminal() && user.can_act,
             },
             commands,
             live: LiveActivity::Activity(self.hub.recent_activity(view.row.task_id)),
@@ -240,9 +240,9 @@ impl HubBackend {
             let state = load_state(&self.hub, part.task_id).await?;
             runs.extend(state.run.clone().map(|run| (run.run_id, run)));
         }
-        let told = result::load_result(&self.hub, view).await?;
+        let plan_result = result::load_result(&self.hub, view).await?;
         Ok(PlanDetail {
-            result: row.plan_result(&runs, told),
+            result: row.plan_result(&runs, plan_result),
             runs,
         })
     }
@@ -251,27 +251,19 @@ impl HubBackend {
 impl DashboardBackend for HubBackend {
     fn tasks<'a>(
         &'a self,
-        visitor: &'a DashboardUser,
+        user: &'a DashboardUser,
         query: &'a TaskQuery,
     ) -> DashboardFuture<'a, TaskList> {
-        Box::pin(overview::tasks(&self.hub, visitor, query))
+        Box::pin(overview::tasks(&self.hub, user, query))
     }
 
-    fn task<'a>(
-        &'a self,
-        visitor: &'a DashboardUser,
-        id: &'a str,
-    ) -> DashboardFuture<'a, TaskDetail> {
-        Box::pin(self.load_task(visitor, id))
+    fn task<'a>(&'a self, user: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, TaskDetail> {
+        Box::pin(self.load_task(user, id))
     }
 
-    fn plan<'a>(
-        &'a self,
-        visitor: &'a DashboardUser,
-        id: &'a str,
-    ) -> DashboardFuture<'a, PlanDetail> {
+    fn plan<'a>(&'a self, user: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, PlanDetail> {
         Box::pin(async move {
-            let (view, body) = self.load_view(visitor, id).await?;
+            let (view, body) = self.load_view(user, id).await?;
             self.load_plan(&view, &body).await.map_err(store_failure)
         })
     }
@@ -310,40 +302,37 @@ impl DashboardBackend for HubBackend {
         })
     }
 
-    fn run_stats<'a>(&'a self, visitor: &'a DashboardUser) -> DashboardFuture<'a, Vec<RunStats>> {
+    fn run_stats<'a>(&'a self, user: &'a DashboardUser) -> DashboardFuture<'a, Vec<RunStats>> {
         Box::pin(async move {
-            let tenant = visitor.tenant.as_deref().unwrap_or_default();
+            let tenant = user.tenant.as_deref().unwrap_or_default();
             run_stats::load_all(&self.hub, tenant)
                 .await
                 .map_err(store_failure)
         })
     }
 
-    fn fleet<'a>(
-        &'a self,
-        visitor: &'a DashboardUser,
-    ) -> DashboardFuture<'a, Option<FleetOverview>> {
-        Box::pin(async move { overview::fleet(&self.hub, visitor).await.map(Some) })
+    fn fleet<'a>(&'a self, user: &'a DashboardUser) -> DashboardFuture<'a, Option<FleetOverview>> {
+        Box::pin(async move { overview::fleet(&self.hub, user).await.map(Some) })
     }
 
     fn change_token<'a>(
         &'a self,
-        visitor: &'a DashboardUser,
+        user: &'a DashboardUser,
         task: Option<&'a str>,
     ) -> DashboardFuture<'a, String> {
         Box::pin(async move {
             let Some(id) = task else {
                 return self.global_version().await;
             };
-            let (view, _) = self.load_view(visitor, id).await?;
-            let heard = self.hub.activity_version(view.row.task_id);
-            Ok(fingerprint(&format!("{:?}{heard}", view.row)))
+            let (view, _) = self.load_view(user, id).await?;
+            let activity_version = self.hub.activity_version(view.row.task_id);
+            Ok(fingerprint(&format!("{:?}{activity_version}", view.row)))
         })
     }
 
     fn review<'a>(
         &'a self,
-        visitor: &'a DashboardUser,
+        user: &'a DashboardUser,
         id: &'a str,
         decision: ReviewSubmission,
     ) -> DashboardFuture<'a, String> {
@@ -354,26 +343,22 @@ impl DashboardBackend for HubBackend {
                 reason: decision.reason,
                 named: decision.target,
             };
-            service::review(&self.hub, &Actor::from(visitor), id, order).await?;
+            service::review(&self.hub, &Actor::from(user), id, order).await?;
             Ok("Decided.".to_owned())
         })
     }
 
-    fn cancel<'a>(
-        &'a self,
-        visitor: &'a DashboardUser,
-        id: &'a str,
-    ) -> DashboardFuture<'a, String> {
+    fn cancel<'a>(&'a self, user: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, String> {
         Box::pin(async move {
             let reason = "cancelled on the dashboard".to_owned();
-            service::cancel(&self.hub, &Actor::from(visitor), id, reason).await?;
+            service::cancel(&self.hub, &Actor::from(user), id, reason).await?;
             Ok("The task is being cancelled.".to_owned())
         })
     }
 
-    fn retry<'a>(&'a self, visitor: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, String> {
+    fn retry<'a>(&'a self, user: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, String> {
         Box::pin(async move {
-            let made = service::retry(&self.hub, &Actor::from(visitor), id, None).await?;
+            let made = service::retry(&self.hub, &Actor::from(user), id, None).await?;
             Ok(made.task_id.to_string())
         })
     }

@@ -19,9 +19,9 @@ const MAX_UNSCHEDULABLE: usize = 50;
 /// Maximum number of recently started tasks for the median of the queue latencies.
 const MAX_STARTED: usize = 200;
 
-fn filter(visitor: &DashboardUser) -> TaskFilter {
+fn filter(user: &DashboardUser) -> TaskFilter {
     TaskFilter {
-        tenant: visitor.tenant.clone().unwrap_or_default(),
+        tenant: user.tenant.clone().unwrap_or_default(),
         ..TaskFilter::default()
     }
 }
@@ -44,27 +44,27 @@ fn order(order: TaskQueryOrder) -> TaskSortOrder {
 /// A page of the list.
 pub(super) async fn tasks(
     hub: &Hub,
-    visitor: &DashboardUser,
+    user: &DashboardUser,
     query: &TaskQuery,
 ) -> Result<TaskList, DashboardError> {
     let wanted = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let filter = TaskFilter {
         agent: wanted(&query.agent),
         text: wanted(&query.text),
-        ..filter(visitor)
+        ..filter(user)
     };
-    let census = hub
+    let counts = hub
         .store()
         .task_counts(filter.clone())
         .await
         .map_err(store_failure)?;
     let mut tasks = TaskList {
-        all: count(census.all),
-        agents: census.agents,
+        all: count(counts.all),
+        agents: counts.agents,
         ..TaskList::default()
     };
     let mut kinds = Vec::new();
-    for (kind, number) in census.statuses {
+    for (kind, number) in counts.statuses {
         let group = group(kind);
         *tasks.groups.entry(group).or_default() += count(number);
         if query.group.is_empty() || group == query.group {
@@ -107,16 +107,16 @@ fn count(number: u64) -> usize {
 /// The workers and the queued tasks.
 pub(super) async fn fleet(
     hub: &Hub,
-    visitor: &DashboardUser,
+    user: &DashboardUser,
 ) -> Result<FleetOverview, DashboardError> {
     let store = hub.store();
-    let filter = filter(visitor);
-    let census = store
+    let filter = filter(user);
+    let counts = store
         .task_counts(filter.clone())
         .await
         .map_err(store_failure)?;
     let of = |wanted: fn(DisplayStatus) -> bool| -> u64 {
-        let kinds = census.statuses.iter();
+        let kinds = counts.statuses.iter();
         let kinds = kinds.filter(|((state, outcome), _)| wanted(run_standing(*state, *outcome)));
         kinds.map(|(_, number)| number).sum()
     };
@@ -136,7 +136,7 @@ pub(super) async fn fleet(
     let unplaced = waiting
         .iter()
         .filter_map(|view| unschedulable_task(hub, view));
-    let waits = store
+    let latencies = store
         .queue_latencies(tenant.clone(), MAX_STARTED)
         .await
         .map_err(store_failure)?;
@@ -149,7 +149,7 @@ pub(super) async fn fleet(
         queued: of(|standing| standing == DisplayStatus::Queued),
         running: of(|standing| standing == DisplayStatus::Running),
         oldest_waiting_ms: since.map(|since| u64::try_from(now - since).unwrap_or(0)),
-        median_wait_ms: median(waits),
+        median_wait_ms: median(latencies),
         unschedulable: unplaced.take(MAX_UNSCHEDULABLE).collect(),
     })
 }
@@ -162,9 +162,9 @@ fn unschedulable_task(hub: &Hub, view: &TaskView) -> Option<UnschedulableTask> {
     })
 }
 
-fn median(mut waits: Vec<i64>) -> Option<u64> {
-    waits.sort_unstable();
-    let middle = waits.get(waits.len() / 2)?;
+fn median(mut latencies: Vec<i64>) -> Option<u64> {
+    latencies.sort_unstable();
+    let middle = latencies.get(latencies.len() / 2)?;
     Some(u64::try_from(*middle).unwrap_or(0))
 }
 
@@ -198,7 +198,7 @@ mod tests {
     use super::median;
 
     #[test]
-    fn a_median_is_the_middle_one_and_none_of_none() {
+    fn median_of_even_odd_and_empty() {
         assert_eq!(median(Vec::new()), None);
         assert_eq!(median(vec![90, 10, 20]), Some(20));
         assert_eq!(median(vec![-5]), Some(0), "a clock that was set back");

@@ -49,7 +49,7 @@ type PlanIndex = HashMap<TaskId, HashSet<TaskId>>;
 /// Carries out plans for as long as the hub lives.
 pub(crate) async fn run(hub: Arc<Hub>) {
     let mut activity = hub.watch();
-    let mut known = PlanIndex::new();
+    let mut plan_index = PlanIndex::new();
     let renew_every = hub.settings.timing.renew_interval();
     // There are no notifications here of changes by other hubs.
     let look_every = match hub.store.peers() {
@@ -58,11 +58,11 @@ pub(crate) async fn run(hub: Arc<Hub>) {
     };
     let (mut look_at, mut renew_at) = (Instant::now(), Instant::now());
     loop {
-        let (changed, missed) = collect_changes(&mut activity, look_at).await;
+        let (changed, is_incomplete) = collect_changes(&mut activity, look_at).await;
         let now = Instant::now();
-        let all = missed || now >= look_at;
+        let all = is_incomplete || now >= look_at;
         let renew = now >= renew_at;
-        if let Err(error) = advance_plans(&hub, &mut known, &changed, all, renew).await {
+        if let Err(error) = advance_plans(&hub, &mut plan_index, &changed, all, renew).await {
             tracing::error!(%error, "cannot advance plans");
         }
         if all {
@@ -79,20 +79,20 @@ async fn collect_changes(
     activity: &mut broadcast::Receiver<HubActivity>,
     mut until: Instant,
 ) -> (HashSet<TaskId>, bool) {
-    let (mut changed, mut missed) = (HashSet::new(), false);
+    let (mut changed, mut is_incomplete) = (HashSet::new(), false);
     loop {
         match timeout_at(until, activity.recv()).await {
             Ok(Ok(HubActivity::Changed(task))) => {
                 changed.insert(task);
             }
             Ok(Ok(HubActivity::Progress(..))) => continue,
-            Ok(Err(RecvError::Lagged(_))) => missed = true,
+            Ok(Err(RecvError::Lagged(_))) => is_incomplete = true,
             // The hub is about to end.
             Ok(Err(RecvError::Closed)) => {
                 tokio::time::sleep_until(until).await;
-                return (changed, missed);
+                return (changed, is_incomplete);
             }
-            Err(_) => return (changed, missed),
+            Err(_) => return (changed, is_incomplete),
         }
         until = until.min(Instant::now() + COLLECT_WINDOW);
     }
@@ -101,7 +101,7 @@ async fn collect_changes(
 /// Advances the plans that these changes concern, or all of them, and renews their leases when it is time.
 async fn advance_plans(
     hub: &Hub,
-    known: &mut PlanIndex,
+    plan_index: &mut PlanIndex,
     changed: &HashSet<TaskId>,
     all: bool,
     renew: bool,
@@ -110,9 +110,9 @@ async fn advance_plans(
         return Ok(());
     }
     let plans = hub.store.plans().await?;
-    known.retain(|plan, _| plans.contains(plan));
+    plan_index.retain(|plan, _| plans.contains(plan));
     for plan in plans {
-        let parts = known.get(&plan);
+        let parts = plan_index.get(&plan);
         let of_parts = parts.is_some_and(|parts| !parts.is_disjoint(changed));
         if parts.is_some() && !of_parts && !all && !renew && !changed.contains(&plan) {
             continue;
@@ -120,7 +120,7 @@ async fn advance_plans(
         let Some(course) = PlanState::load(hub, plan).await? else {
             continue;
         };
-        known.insert(plan, course.subtasks.ids().collect());
+        plan_index.insert(plan, course.subtasks.ids().collect());
         if of_parts {
             hub.notify_changed(plan);
         }

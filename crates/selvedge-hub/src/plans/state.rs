@@ -72,16 +72,16 @@ impl PlanState {
         begins_from: Option<BaseTree>,
         plan_start: Option<TreeId>,
     ) -> Option<Task> {
-        let whole = &self.subtasks.task;
-        let subtask = whole.subtasks.get(index)?;
+        let plan_task = &self.subtasks.task;
+        let subtask = plan_task.subtasks.get(index)?;
         let nodes = self.subtasks.nodes();
         let mut others = nodes.iter().enumerate().filter(|(at, _)| *at != index);
         // The branch must contain the work of the whole plan, so only the last subtask pushes it.
         let is_last = others.all(|(_, node)| node.outcome.is_some_and(unblocks_dependents));
         Some(Task {
-            deliver: whole.deliver.filter(|_| is_last),
+            deliver: plan_task.deliver.filter(|_| is_last),
             // Without a budget of the plan, the budgets in the workers' settings apply.
-            budget: whole
+            budget: plan_task
                 .budget
                 .and_then(|_| self.subtasks.remaining_budget(self.active_ms)),
             part_of: Some(PlanMembership {
@@ -90,7 +90,7 @@ impl PlanState {
                 begins_from,
                 plan_start,
             }),
-            ..plan::subtask_as_task(whole, subtask)
+            ..plan::subtask_as_task(plan_task, subtask)
         })
     }
 

@@ -91,18 +91,23 @@ impl Subtasks {
 
     /// The plan's remaining budget after so many active milliseconds; `None` if a limit is reached.
     pub(super) fn remaining_budget(&self, worked_ms: u64) -> Option<Budget> {
-        let whole = self.task.budget.unwrap_or_default();
+        let plan_budget = self.task.budget.unwrap_or_default();
         let (tokens_in, tokens_out) = self.tokens();
         let tokens = tokens_in.saturating_add(tokens_out);
-        plan::remaining_plan_budget(&whole, self.cost().at_least(), tokens, worked_ms)
+        plan::remaining_plan_budget(&plan_budget, self.cost().at_least(), tokens, worked_ms)
     }
 
     /// The reason of the plan's outcome, in one line.
     pub(super) fn reason(&self, outcome_of_all: Outcome) -> String {
         let nodes = self.nodes();
-        let good = nodes.iter().filter_map(|node| node.outcome);
-        let good = good.filter(|outcome| unblocks_dependents(*outcome)).count();
-        let mut said = vec![format!("{good} of {} subtasks verified", nodes.len())];
+        let verified_outcomes = nodes.iter().filter_map(|node| node.outcome);
+        let verified_outcomes = verified_outcomes
+            .filter(|outcome| unblocks_dependents(*outcome))
+            .count();
+        let mut reasons = vec![format!(
+            "{verified_outcomes} of {} subtasks verified",
+            nodes.len()
+        )];
         let accepted = |view: &&TaskView| {
             let review = view.row.lease.review.as_ref();
             outcome(view).is_some_and(unblocks_dependents)
@@ -110,7 +115,7 @@ impl Subtasks {
         };
         match self.started().filter(accepted).count() {
             0 => {}
-            n => said.push(format!("{n} of them accepted in review")),
+            n => reasons.push(format!("{n} of them accepted in review")),
         }
         for (index, node) in nodes.iter().enumerate() {
             let why = match (node.outcome, self.started.get(index)) {
@@ -124,9 +129,9 @@ impl Subtasks {
                 }
                 _ => format!(" {}", why_not_started(&nodes, index, Some(outcome_of_all))),
             };
-            said.push(format!("`{}`{why}", node.id));
+            reasons.push(format!("`{}`{why}", node.id));
         }
-        said.join("; ")
+        reasons.join("; ")
     }
 
     /// The rows of the subtasks for the plan's page.

@@ -30,13 +30,13 @@ pub(super) async fn find_base_tree(
     hub: &Hub,
     course: &PlanState,
 ) -> Result<Option<BaseTree>, BaseTreeError> {
-    let mut done: Vec<(&str, &TaskView)> = course.subtasks.named().collect();
-    done.sort_by_key(|(_, view)| view.created_at);
+    let mut finished: Vec<(&str, &TaskView)> = course.subtasks.named().collect();
+    finished.sort_by_key(|(_, view)| view.created_at);
     if course.subtasks.task.repository.is_none() {
-        return Ok(tree_to_restore(hub, done.last().map(|(_, view)| *view)).await?);
+        return Ok(tree_to_restore(hub, finished.last().map(|(_, view)| *view)).await?);
     }
     let mut left = Vec::new();
-    for (id, view) in done {
+    for (id, view) in finished {
         if !view.row.lease.outcome.is_some_and(unblocks_dependents) {
             continue;
         }

@@ -38,9 +38,9 @@ impl From<HubStoreError> for ServiceError {
 
 /// Invalid fields in one line.
 pub(crate) fn describe_fields(errors: &[FieldError]) -> String {
-    let said: Vec<String> = errors
+    let descriptions: Vec<String> = errors
         .iter()
         .map(|error| format!("{}: {}", error.field, error.detail))
         .collect();
-    said.join("; ")
+    descriptions.join("; ")
 }

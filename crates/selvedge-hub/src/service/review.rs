@@ -90,11 +90,11 @@ async fn review_change(
         target,
     };
     // A task without a run of its own (from another program's worker) can still be reviewed.
-    let waits = |state: &&JournalState| {
+    let awaits_review = |state: &&JournalState| {
         let run = state.run.as_ref();
         state.unknown.is_empty() && run.is_some_and(|run| run.review.is_some())
     };
-    let events = match state.filter(waits) {
+    let events = match state.filter(awaits_review) {
         None => Vec::new(),
         Some(state) => {
             let input = Input::Review {

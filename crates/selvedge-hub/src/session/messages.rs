@@ -36,27 +36,27 @@ pub(super) fn entry(message: &WorkerMessage) -> Option<&EntryHeader> {
 /// Handles a message. Its first step enqueues the write at the store, so that messages keep their order.
 pub(super) fn handle_message(
     hub: Arc<Hub>,
-    seat: SessionHandle,
+    handle: SessionHandle,
     message: WorkerMessage,
 ) -> AnswerFuture {
     match message {
         WorkerMessage::TaskAccept { lease } => Box::pin(async move {
             fault::failpoint("hub.accept.before");
             let input = LeaseInput::Accept(lease.clone());
-            let told = apply_lease_input(&hub, lease.id(), input).await;
+            let reply = apply_lease_input(&hub, lease.id(), input).await;
             fault::failpoint("hub.accept.committed");
-            told
+            reply
         }),
         WorkerMessage::TaskDecline { lease, reason } => Box::pin(async move {
-            tracing::info!(task = %lease.task_id, worker = seat.worker(), reason, "declined");
-            hub.sessions.record_decline(&seat, lease.task_id);
+            tracing::info!(task = %lease.task_id, worker = handle.worker(), reason, "declined");
+            hub.sessions.record_decline(&handle, lease.task_id);
             let key = lease.id();
             let input = LeaseInput::Release(lease, LossReason::Declined);
             apply_lease_input(&hub, key, input).await
         }),
-        WorkerMessage::Renew { id, leases } => Box::pin(renew(hub, seat, id, leases)),
+        WorkerMessage::Renew { id, leases } => Box::pin(renew(hub, handle, id, leases)),
         WorkerMessage::Draining => {
-            hub.sessions.mark_draining(&seat);
+            hub.sessions.mark_draining(&handle);
             Box::pin(async { Vec::new() })
         }
         message => match message.into_entry() {
@@ -98,11 +98,11 @@ fn change_reply(
 
 async fn renew(
     hub: Arc<Hub>,
-    seat: SessionHandle,
+    handle: SessionHandle,
     id: u64,
     leases: Vec<LeaseToken>,
 ) -> Vec<HubMessage> {
-    hub.sessions.touch(&seat);
+    hub.sessions.touch(&handle);
     let each = leases.iter().map(|lease| async {
         let input = LeaseInput::Renew(lease.clone());
         let verdict = handshake::renewal_result(&hub, lease.task_id, input).await;

@@ -97,8 +97,8 @@ impl WorkerSession {
         let Some(secret) = self.secret else {
             return false;
         };
-        let known = self.hub.store.find_token_by_hash(secret).await;
-        known.is_err() || known.is_ok_and(|identity| identity.is_some())
+        let found_token = self.hub.store.find_token_by_hash(secret).await;
+        found_token.is_err() || found_token.is_ok_and(|identity| identity.is_some())
     }
 
     async fn run(self, socket: WebSocket) -> SessionEnd {
@@ -117,7 +117,7 @@ impl WorkerSession {
             return SessionEnd::ProtocolError;
         };
         let (outgoing, mut waiting) = mpsc::channel(OUTGOING_BUFFER);
-        let seat = self
+        let handle = self
             .hub
             .sessions
             .connect(&hello, self.identity.token_id, outgoing);
@@ -128,14 +128,14 @@ impl WorkerSession {
                 if send_messages(&mut sink, &[welcome]).await.is_err() {
                     SessionEnd::Disconnected
                 } else {
-                    self.hub.sessions.mark_ready(&seat, &answers);
+                    self.hub.sessions.mark_ready(&handle, &answers);
                     self.hub.wake.notify_one();
-                    self.serve(&seat, &mut sink, &mut stream, &mut waiting)
+                    self.serve(&handle, &mut sink, &mut stream, &mut waiting)
                         .await
                 }
             }
         };
-        self.hub.sessions.disconnect(&seat);
+        self.hub.sessions.disconnect(&handle);
         // Sends a close frame; a client that has gone does not receive it.
         let _ = sink.close().await;
         ended
@@ -143,36 +143,36 @@ impl WorkerSession {
 
     async fn serve(
         &self,
-        seat: &SessionHandle,
+        handle: &SessionHandle,
         sink: &mut SplitSink<WebSocket, Message>,
         stream: &mut futures_util::stream::SplitStream<WebSocket>,
         waiting: &mut mpsc::Receiver<HubMessage>,
     ) -> SessionEnd {
         let mut answers = FuturesOrdered::new();
         // A worker renews three times per TTL, even if it holds no task.
-        let silence = self.hub.settings.timing.ttl() * 2;
+        let silence_timeout = self.hub.settings.timing.ttl() * 2;
         // Counts from the last received message: messages to the worker do not show that it is alive.
-        let mut heard = Instant::now();
+        let mut last_message_at = Instant::now();
         loop {
             let room = answers.len() < MAX_IN_FLIGHT;
             tokio::select! {
                 biased;
-                Some(mut said) = answers.next(), if !answers.is_empty() => {
-                    drain_ready(&mut answers, &mut said);
-                    if send_messages(sink, &said).await.is_err() {
+                Some(mut replies) = answers.next(), if !answers.is_empty() => {
+                    drain_ready(&mut answers, &mut replies);
+                    if send_messages(sink, &replies).await.is_err() {
                         return SessionEnd::Disconnected;
                     }
                 }
                 message = waiting.recv() => {
                     let Some(message) = message else { return SessionEnd::Replaced };
-                    let also = std::iter::from_fn(|| waiting.try_recv().ok());
-                    let said: Vec<_> = std::iter::once(message).chain(also.take(OUTGOING_BUFFER)).collect();
-                    if send_messages(sink, &said).await.is_err() {
+                    let pending = std::iter::from_fn(|| waiting.try_recv().ok());
+                    let replies: Vec<_> = std::iter::once(message).chain(pending.take(OUTGOING_BUFFER)).collect();
+                    if send_messages(sink, &replies).await.is_err() {
                         return SessionEnd::Disconnected;
                     }
                 }
-                message = timeout_at(heard + silence, stream.next()), if room => {
-                    heard = Instant::now();
+                message = timeout_at(last_message_at + silence_timeout, stream.next()), if room => {
+                    last_message_at = Instant::now();
                     let message = match message {
                         Err(_) => return SessionEnd::TimedOut,
                         Ok(None | Some(Err(_))) => return SessionEnd::Disconnected,
@@ -190,13 +190,13 @@ impl WorkerSession {
                             if has_files(&message) {
                                 // The message needs a lookup first, and earlier answers must be sent before
                                 // it.
-                                while let Some(said) = answers.next().await {
-                                    if send_messages(sink, &said).await.is_err() {
+                                while let Some(replies) = answers.next().await {
+                                    if send_messages(sink, &replies).await.is_err() {
                                         return SessionEnd::Disconnected;
                                     }
                                 }
                             }
-                            answers.push_back(handle_message(Arc::clone(&self.hub), seat.clone(), message));
+                            answers.push_back(handle_message(Arc::clone(&self.hub), handle.clone(), message));
                         }
                     }
                 }
@@ -221,9 +221,9 @@ fn parse_message(message: &Message) -> Option<WorkerMessage> {
 }
 
 /// Adds the answers that are already available: one commit produces many.
-fn drain_ready(answers: &mut FuturesOrdered<AnswerFuture>, said: &mut Vec<HubMessage>) {
+fn drain_ready(answers: &mut FuturesOrdered<AnswerFuture>, replies: &mut Vec<HubMessage>) {
     while let Some(Some(answer)) = answers.next().now_or_never() {
-        said.extend(answer);
+        replies.extend(answer);
     }
 }
 

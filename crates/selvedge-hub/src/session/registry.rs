@@ -119,37 +119,37 @@ impl WorkerRegistry {
 
     /// Marks a session as welcomed: from now on it may receive offers. Leases that were not confirmed do not
     /// occupy its slots.
-    pub(crate) fn mark_ready(&self, seat: &SessionHandle, answers: &[LeaseRenewal]) {
-        let kept = answers
+    pub(crate) fn mark_ready(&self, handle: &SessionHandle, answers: &[LeaseRenewal]) {
+        let kept_leases = answers
             .iter()
             .filter(|answer| matches!(answer.verdict, RenewalResult::Keep { .. }));
-        self.update_worker(seat, |worker| {
+        self.update_worker(handle, |worker| {
             worker.is_ready = true;
-            worker.held.extend(kept.map(|kept| kept.key));
+            worker.held.extend(kept_leases.map(|lease| lease.key));
         });
     }
 
-    pub(crate) fn disconnect(&self, seat: &SessionHandle) {
-        self.update_worker(seat, |worker| {
+    pub(crate) fn disconnect(&self, handle: &SessionHandle) {
+        self.update_worker(handle, |worker| {
             worker.outgoing = None;
             worker.last_seen = Timestamp::now();
         });
     }
 
     /// Records a renewal; workers send several per period, even if they hold no task.
-    pub(crate) fn touch(&self, seat: &SessionHandle) {
-        self.update_worker(seat, |worker| {
+    pub(crate) fn touch(&self, handle: &SessionHandle) {
+        self.update_worker(handle, |worker| {
             worker.last_seen = Timestamp::now();
             worker.last_heard = Instant::now();
         });
     }
 
-    pub(crate) fn mark_draining(&self, seat: &SessionHandle) {
-        self.update_worker(seat, |worker| worker.draining = true);
+    pub(crate) fn mark_draining(&self, handle: &SessionHandle) {
+        self.update_worker(handle, |worker| worker.draining = true);
     }
 
-    pub(crate) fn record_decline(&self, seat: &SessionHandle, task: TaskId) {
-        self.update_worker(seat, |worker| {
+    pub(crate) fn record_decline(&self, handle: &SessionHandle, task: TaskId) {
+        self.update_worker(handle, |worker| {
             worker
                 .declined
                 .retain(|_, last| last.at.elapsed() < MAX_DECLINE_PAUSE * 2);
@@ -161,10 +161,10 @@ impl WorkerRegistry {
         });
     }
 
-    fn update_worker(&self, seat: &SessionHandle, change: impl FnOnce(&mut ConnectedWorker)) {
+    fn update_worker(&self, handle: &SessionHandle, change: impl FnOnce(&mut ConnectedWorker)) {
         let mut workers = self.workers.lock();
-        let worker = workers.get_mut(&seat.worker);
-        if let Some(worker) = worker.filter(|worker| worker.number == seat.number) {
+        let worker = workers.get_mut(&handle.worker);
+        if let Some(worker) = worker.filter(|worker| worker.number == handle.number) {
             change(worker);
         }
     }
@@ -173,7 +173,7 @@ impl WorkerRegistry {
     /// would otherwise be offered the same task again and again, and no other worker would get it.
     pub(crate) fn poll_requests(&self, within: Duration) -> Vec<PollRequest> {
         let workers = self.workers.lock();
-        let mut wants: Vec<PollRequest> = workers
+        let mut poll_requests: Vec<PollRequest> = workers
             .iter()
             .filter(|(_, worker)| worker.outgoing.is_some() && worker.is_ready && !worker.draining)
             .filter(|(_, worker)| worker.last_heard.elapsed() < within)
@@ -181,18 +181,18 @@ impl WorkerRegistry {
                 let slots = usize::try_from(worker.hello.slots).unwrap_or(usize::MAX);
                 let free = slots.saturating_sub(worker.held.len());
                 let declined = worker.declined.iter();
-                let fresh = declined.filter(|(_, last)| last.at.elapsed() < last.pause);
+                let recent_decline = declined.filter(|(_, last)| last.at.elapsed() < last.pause);
                 (free > 0).then(|| PollRequest {
                     worker: name.clone(),
                     labels: worker.labels.clone(),
                     slots: free,
-                    excluded: fresh.map(|(task, _)| *task).collect(),
+                    excluded: recent_decline.map(|(task, _)| *task).collect(),
                 })
             })
             .collect();
         // Groups workers with the same labels, those with the most free slots first.
-        wants.sort_by(|a, b| a.labels.cmp(&b.labels).then(b.slots.cmp(&a.slots)));
-        wants
+        poll_requests.sort_by(|a, b| a.labels.cmp(&b.labels).then(b.slots.cmp(&a.slots)));
+        poll_requests
     }
 
     /// Sends an offer. `false` if the worker is gone: the offer expires by itself.
@@ -258,11 +258,11 @@ impl WorkerRegistry {
 
     /// Why no worker that is connected, here or to a peer, could take a task with these labels.
     pub(crate) fn why_unschedulable(&self, labels: &[String]) -> Option<String> {
-        let (workers, elsewhere) = (self.workers.lock(), self.peer_workers.lock());
+        let (workers, peer_workers) = (self.workers.lock(), self.peer_workers.lock());
         let here = workers.values().filter(|worker| worker.outgoing.is_some());
         let mut connected = here
             .map(|worker| &worker.labels)
-            .chain(elsewhere.values().map(|worker| &worker.labels))
+            .chain(peer_workers.values().map(|worker| &worker.labels))
             .peekable();
         if connected.peek().is_none() {
             return Some("no worker is connected".to_owned());
@@ -308,7 +308,7 @@ impl WorkerRegistry {
     pub(crate) fn update_peers(&self, all: Vec<PeerWorker>) {
         let mut workers = self.workers.lock();
         let now = Timestamp::now();
-        let mut elsewhere = BTreeMap::new();
+        let mut peer_workers = BTreeMap::new();
         for PeerWorker { row, since } in all {
             if let Some(worker) = workers
                 .get_mut(&row.worker)
@@ -317,7 +317,7 @@ impl WorkerRegistry {
                 worker.outgoing = None;
             }
             let last_seen_at = now;
-            elsewhere.insert(
+            peer_workers.insert(
                 row.worker.clone(),
                 WorkerRow {
                     last_seen_at,
@@ -325,7 +325,7 @@ impl WorkerRegistry {
                 },
             );
         }
-        *self.peer_workers.lock() = elsewhere;
+        *self.peer_workers.lock() = peer_workers;
     }
 
     /// The tokens of all sessions.

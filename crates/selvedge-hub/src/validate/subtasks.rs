@@ -11,34 +11,38 @@ use crate::settings::TaskDefaults;
 /// Maximum number of subtasks of one plan.
 const MAX_SUBTASKS: usize = 100;
 
-pub(super) fn check(whole: &Task, defaults: &TaskDefaults, wrong: &mut dyn FnMut(&str, String)) {
-    if whole.command.is_some() {
+pub(super) fn check(
+    plan_task: &Task,
+    defaults: &TaskDefaults,
+    report_error: &mut dyn FnMut(&str, String),
+) {
+    if plan_task.command.is_some() {
         let why = "not allowed in a plan; make it the command of a check";
-        wrong("command", why.to_owned());
+        report_error("command", why.to_owned());
     }
-    if whole.subtasks.len() > MAX_SUBTASKS {
+    if plan_task.subtasks.len() > MAX_SUBTASKS {
         let why = format!(
             "too many subtasks: {}; the maximum is {MAX_SUBTASKS}",
-            whole.subtasks.len()
+            plan_task.subtasks.len()
         );
-        return wrong("subtasks", why);
+        return report_error("subtasks", why);
     }
-    if let Err(error) = plan::check_subtasks(&whole.subtasks) {
-        wrong(&error_path(&error, &whole.subtasks), error.to_string());
+    if let Err(error) = plan::check_subtasks(&plan_task.subtasks) {
+        report_error(&error_path(&error, &plan_task.subtasks), error.to_string());
     }
-    for (index, subtask) in whole.subtasks.iter().enumerate() {
+    for (index, subtask) in plan_task.subtasks.iter().enumerate() {
         let mut errors: Vec<FieldError> = Vec::new();
         super::check(&standalone_task(subtask), defaults, &mut errors);
         for error in errors {
             // A missing description is reported for the plan; and a subtask has no command.
             if !matches!(error.field.as_str(), "description" | "command") {
-                wrong(&format!("subtasks.{index}.{}", error.field), error.detail);
+                report_error(&format!("subtasks.{index}.{}", error.field), error.detail);
             }
         }
-        if requested_agent(&plan::subtask_as_task(whole, subtask)) == Some(SHELL_AGENT) {
+        if requested_agent(&plan::subtask_as_task(plan_task, subtask)) == Some(SHELL_AGENT) {
             let why =
                 format!("the agent `{SHELL_AGENT}` needs a `command`, which subtasks do not have");
-            wrong(&format!("subtasks.{index}.agent"), why);
+            report_error(&format!("subtasks.{index}.agent"), why);
         }
     }
 }

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::*;
 
-fn fields(asked: &Value) -> Vec<String> {
-    let refused = task(asked.to_string().as_bytes(), &TaskDefaults::default()).unwrap_err();
+fn fields(task_json: &Value) -> Vec<String> {
+    let refused = task(task_json.to_string().as_bytes(), &TaskDefaults::default()).unwrap_err();
     let response = refused.into_response();
     let body = axum::body::to_bytes(response.into_body(), 100_000);
     let body = futures_util::FutureExt::now_or_never(body)
@@ -22,7 +22,7 @@ fn fields(asked: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_is_wrong_is_named_by_field() {
+fn validate_names_invalid_fields() {
     assert_eq!(fields(&json!({})), ["description"]);
     assert_eq!(
         fields(&json!({"description": "x", "routing_decision": {"target_type": "clode"}})),
@@ -46,7 +46,7 @@ fn what_is_wrong_is_named_by_field() {
 }
 
 #[test]
-fn subtasks_are_held_to_be_tasks_and_a_plan() {
+fn validate_checks_subtasks_and_their_graph() {
     let subtask = |id: &str, needs: &str, more: Value| {
         let mut subtask = json!({"id": id, "description": "y", "depends_on": [needs]});
         if let (Value::Object(subtask), Value::Object(more)) = (&mut subtask, more) {
@@ -94,7 +94,7 @@ fn subtasks_are_held_to_be_tasks_and_a_plan() {
 }
 
 #[test]
-fn the_older_form_works_and_more_retries_than_the_cap_are_capped_with_a_warning() {
+fn validate_caps_retries_with_warning() {
     let older = json!({
         "description": "Fix it", "verification_steps": [{"type": "command", "target": "make"}],
         "max_verification_retries": 99, "skip_verification": false,
@@ -120,7 +120,7 @@ fn the_older_form_works_and_more_retries_than_the_cap_are_capped_with_a_warning(
 }
 
 #[test]
-fn a_cap_that_a_task_does_not_set_stays_the_hubs() {
+fn validate_keeps_default_budget_caps() {
     let defaults = TaskDefaults {
         budget: Some(Budget {
             cost_micro_usd: Some(MicroUsd(5)),
@@ -150,16 +150,16 @@ fn a_cap_that_a_task_does_not_set_stays_the_hubs() {
         (json!({"tokens": 6, "wall_ms": 9}), own(6), None),
         (json!({"tokens": 8, "wall_ms": 9}), own(8), None),
     ] {
-        let asked = json!({"description": "x", "budget": budget});
-        let checked = task(asked.to_string().as_bytes(), &defaults).unwrap();
-        assert_eq!(checked.task.budget, Some(expect), "{asked}");
+        let task_json = json!({"description": "x", "budget": budget});
+        let checked = task(task_json.to_string().as_bytes(), &defaults).unwrap();
+        assert_eq!(checked.task.budget, Some(expect), "{task_json}");
         let warns = warns.map(|path| format!("{path}: unknown field, ignored"));
-        assert_eq!(checked.warnings, Vec::from_iter(warns), "{asked}");
+        assert_eq!(checked.warnings, Vec::from_iter(warns), "{task_json}");
     }
 }
 
 #[test]
-fn unknown_fields_are_warned_of_by_path_and_not_without_end() {
+fn validate_warns_about_unknown_fields_up_to_a_limit() {
     let odd = json!({"description": "x", "metadata": {"theirs": {"deep": 1}},
         "verification_steps": [{"type": "command", "target": "true", "time_out": 1,
             "settings": {"theirs": 1}}],
@@ -187,7 +187,7 @@ fn unknown_fields_are_warned_of_by_path_and_not_without_end() {
 }
 
 #[test]
-fn the_shell_needs_a_command_and_the_hubs_leave_whoever_sends_a_task_there() {
+fn validate_shell_tasks_need_command_and_permission() {
     let sidecar = json!({"description": "x", "routing_decision": {"target_type": "sidecar"}});
     assert_eq!(fields(&sidecar), ["command"]);
     let with_command = |mut task: Value| {
@@ -219,7 +219,7 @@ fn the_shell_needs_a_command_and_the_hubs_leave_whoever_sends_a_task_there() {
 }
 
 #[test]
-fn deep_json_is_refused() {
+fn validate_rejects_deep_json() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let body = format!(r#"{{"description": "x", "metadata": {{"a": {deep}}}}}"#);
     let refused = task(body.as_bytes(), &TaskDefaults::default()).unwrap_err();

@@ -257,7 +257,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_words_in_any_order_keep_the_protocol(steps in prop::collection::vec(step(), 1..60)) {
+    fn lease_invariants_hold_for_random_inputs(steps in prop::collection::vec(step(), 1..60)) {
         let mut world = LeaseWorld::default();
         for step in &steps {
             world.take(step)?;
@@ -266,7 +266,7 @@ proptest! {
     }
 
     #[test]
-    fn every_task_ends_once_faults_stop(steps in prop::collection::vec(step(), 0..40)) {
+    fn lease_task_ends_once_faults_stop(steps in prop::collection::vec(step(), 0..40)) {
         let mut world = LeaseWorld::default();
         for step in &steps {
             world.take(step)?;
@@ -284,7 +284,7 @@ proptest! {
 }
 
 #[test]
-fn losses_are_charged_apart_from_reports_until_the_task_is_dead() {
+fn lease_losses_are_counted_until_task_is_dead() {
     let mut lease = LeaseState::default();
     let mut pauses = Vec::new();
     for round in 1..=3 {
@@ -324,7 +324,7 @@ fn losses_are_charged_apart_from_reports_until_the_task_is_dead() {
 }
 
 #[test]
-fn of_success_and_cancellation_the_first_commit_wins() {
+fn lease_first_of_success_and_cancellation_wins() {
     let token = lease_token(1, "token".to_owned());
     let grant = LeaseInput::Grant {
         worker: "w".to_owned(),

@@ -5,9 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use selvedge_core::model::{Envelope, Event, RunId, Timestamp};
-use selvedge_store::contract::JournalBackend;
 use selvedge_store::{AppendOutcome, Journal, RunFilter, SqliteJournal, StoreError};
 use tempfile::TempDir;
+
+use crate::journal_contract::{JournalBackend, journal_contract};
 
 /// A temporary state directory.
 struct TempSqliteBackend(TempDir);
@@ -35,7 +36,7 @@ impl JournalBackend for TempSqliteBackend {
     }
 }
 
-selvedge_store::journal_contract!(TempSqliteBackend::fresh);
+journal_contract!(TempSqliteBackend::fresh);
 
 fn run() -> RunId {
     "0190163d-8694-739b-aea5-966c26f8ad91".parse().unwrap()

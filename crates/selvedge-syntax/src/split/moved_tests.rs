@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_follow_their_code() {
+    fn moved_tests_follow_their_code() {
         let before = format!("{TYPE}{TESTS}");
         let weak = TESTS.replace(", 1)", ", 0)");
         let after = format!("{TYPE}{weak}");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_stay_where_their_code_is() {
+    fn moved_tests_stay_with_unmoved_code() {
         let before = format!("{TYPE}{TESTS}");
         let after = format!("{TYPE}{TESTS}");
         // A copy beside the used code.
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn examples_follow_their_items() {
+    fn moved_examples_follow_their_items() {
         let library = "mod amount;\n";
         let after = TYPE.replace("one();", "two();");
         let files = [

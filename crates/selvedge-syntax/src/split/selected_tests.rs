@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_that_are_expected_to_change_are_the_attempts() {
+    fn selected_tests_are_taken_from_the_attempt() {
         let before = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn a() { one(); }\n    #[test]\n    fn b() { two(); }\n    #[test]\n    fn c() {}\n}\n";
         let after = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn b() { three(); }\n}\n";
         let merged = |path: &str, id: &str| {

@@ -39,7 +39,7 @@ static SIGNED: LazyLock<Vec<u8>> =
     LazyLock::new(|| encode_attestation(&statement(), Some(&KEY)).unwrap());
 
 #[test]
-fn what_is_written_reads_back_signed_or_not() {
+fn attestation_round_trip_signed_or_not() {
     let key = KEY.public();
     let document = open_attestation(&SIGNED, Some(&key)).unwrap();
     assert_eq!(
@@ -55,7 +55,7 @@ fn what_is_written_reads_back_signed_or_not() {
 }
 
 #[test]
-fn who_signed_is_never_taken_on_trust() {
+fn attestation_signer_is_verified() {
     let key = KEY.public();
     let other = PrivateKey::generate().unwrap();
     let refused = |file: &[u8], key: Option<&PublicKey>| open_attestation(file, key).unwrap_err();
@@ -76,7 +76,7 @@ fn who_signed_is_never_taken_on_trust() {
 }
 
 #[test]
-fn keys_are_files_that_others_read_too() {
+fn key_files_are_readable_by_other_tools() {
     let (private, public) = (KEY.to_pem().unwrap(), KEY.public().to_pem().unwrap());
     assert!(private.starts_with("-----BEGIN PRIVATE KEY-----\n"));
     assert!(public.starts_with("-----BEGIN PUBLIC KEY-----\n"));
@@ -151,14 +151,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn no_changed_byte_of_a_signed_attestation_goes_unnoticed(change in change()) {
+    fn attestation_changed_byte_is_detected(change in change()) {
         let changed = change.of(&SIGNED);
         prop_assume!(changed != *SIGNED);
         prop_assert!(open_attestation(&changed, Some(&KEY.public())).is_err());
     }
 
     #[test]
-    fn no_change_of_a_tree_keeps_its_name(
+    fn tree_change_changes_its_digest(
         files in tree(), which in any::<prop::sample::Index>(), change in change(), new in "[ab]{3}",
     ) {
         let name = named(&files, GitFileKind::File);

@@ -50,13 +50,14 @@ pub(crate) struct ClaudeStopArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Tools: `verify` runs the checks of the project's selvedge.toml once, `digest` condenses a tool's
-output to its failures, `show` shows the details of a run.
+output to its failures; `run`, `show`, `explain`, `restore` and `review` are about runs, `submit` and
+`watch` about tasks of a hub. Resources: the report and the digest of each attempt.
 
 Examples:
   claude mcp add selvedge -- selvedge mcp
   selvedge mcp --dir path/to/project       other clients, over standard input and output")]
 pub(crate) struct McpArgs {
-    /// Directory of the project that `verify` checks [default: current directory].
+    /// Directory of the project that tools work in [default: current directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
 }

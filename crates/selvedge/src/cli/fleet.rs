@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::run::attempt_hints;
 use crate::hub_client::HubArgs;
 use crate::output::OutputFormat;
 
@@ -52,7 +53,7 @@ pub(crate) enum DeliverTo {
 
 /// `selvedge submit`
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(args = attempt_hints(), after_help = "\
 Examples:
   selvedge submit --repo https://git.example/shop --check 'npm test' \"fix the flaky login test\"
   selvedge submit --file task.json --idempotency-key build-512 --watch")]

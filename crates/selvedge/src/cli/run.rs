@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::builder::UnknownArgumentValueParser;
+use clap::{Arg, Args};
 use selvedge_core::config::Flags;
+use selvedge_engine::checks::to_argv;
 
 use super::checks::CheckArgs;
 use super::known_failures::KnownArgs;
@@ -12,7 +14,7 @@ use crate::output::{OutputFormat, ReportArgs};
 
 /// `selvedge run`
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(args = attempt_hints(), after_help = "\
 Two or three retries are usually enough. The maximum is five: an agent that fails after five
 corrections needs a person. Errors of a model's API are retried separately and do not count.
 
@@ -37,8 +39,8 @@ pub(crate) struct RunArgs {
     /// Agents for successive attempts; the last one is reused.
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with_all = ["agent", "agent_cmd"])]
     pub(crate) escalate: Vec<String>,
-    /// Use this program as the agent; it reads the prompt from standard input.
-    #[arg(long, value_name = "'PROGRAM …'")]
+    /// Use this command as the agent; it reads the prompt from standard input. Shell syntax works as in --check.
+    #[arg(long, value_name = "CMD")]
     pub(crate) agent_cmd: Option<String>,
     /// The checks.
     #[command(flatten)]
@@ -121,13 +123,26 @@ pub(crate) struct RunArgs {
     pub(crate) hub: HubArgs,
 }
 
+/// Hidden arguments that are not accepted: their errors name `--retries`.
+pub(super) fn attempt_hints() -> [Arg; 2] {
+    ["attempts", "max-attempts"].map(|name| {
+        let hint = UnknownArgumentValueParser::suggest_arg("--retries")
+            .and_suggest("`--retries N` allows N attempts after the first one");
+        Arg::new(name)
+            .long(name)
+            .value_name("N")
+            .hide(true)
+            .value_parser(hint)
+    })
+}
+
 impl RunArgs {
     /// The arguments that override settings.
     pub(crate) fn flags(&self) -> Flags {
         Flags {
             agent: self.agent.clone(),
             escalate: self.escalate.clone(),
-            agent_cmd: self.agent_cmd.clone(),
+            agent_cmd: self.agent_cmd.as_deref().map(agent_argv),
             retries: self.retries,
             tier: self.tier,
             judges: self.judges.clone(),
@@ -144,4 +159,12 @@ impl RunArgs {
             ..self.check.flags()
         }
     }
+}
+
+/// The argument vector of an agent's command line; empty if the line is, which is an error of the settings.
+fn agent_argv(line: &str) -> Vec<String> {
+    if line.trim().is_empty() {
+        return Vec::new();
+    }
+    to_argv(line)
 }

@@ -6,18 +6,19 @@ use selvedge_core::model::exit_code;
 use super::{canonical_directory, environment, load_settings};
 use crate::cli::ConfigCommand;
 use crate::error::CliError;
-use crate::output::json;
+use crate::output::{OutputFormat, json};
 
 pub(super) fn run(command: &ConfigCommand) -> Result<u8, CliError> {
     match command {
         ConfigCommand::Default => out!("{DEFAULT_TOML}"),
-        ConfigCommand::Show { dir, json } => {
+        ConfigCommand::Show { dir, format } => {
             let dir = canonical_directory(dir.as_deref())?;
             let resolved = load_settings(&dir, &Flags::default(), &environment())?.resolved;
-            if *json {
-                json::print_json(&resolved.settings());
-            } else {
-                out!("{}", resolved.to_toml());
+            match format {
+                OutputFormat::Human => out!("{}", resolved.to_toml()),
+                OutputFormat::Json | OutputFormat::Jsonl => {
+                    json::print_json(&resolved.settings());
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! `selvedge digest`: digests a tool's output from standard input.
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 
 use selvedge_core::model::exit_code;
 use selvedge_core::redact::Redactor;
@@ -9,7 +9,7 @@ use selvedge_digest::{CommandStatus, DigestBudget, Digester, Hints, PassingOutpu
 
 use crate::cli::DigestArgs;
 use crate::error::CliError;
-use crate::output::json as out;
+use crate::output::{OutputFormat, json, print_notice};
 use crate::secrets;
 use crate::streams::write_output;
 
@@ -33,13 +33,20 @@ pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
         digester = digester.with_passing_output(passed);
     }
     let from = std::io::stdin().lock();
+    if from.is_terminal() {
+        print_notice(
+            "waiting for a tool's output on standard input, until Ctrl-D; \
+             a pipe provides it: `cargo test 2>&1 | selvedge digest`",
+        );
+    }
     copy(from, &mut digester, &"standard input", &redactor)?;
     let analysis = digester.finish(exit);
-    if args.json {
-        out::print_json(&analysis);
-    } else {
-        let digest = analysis.render(DigestBudget::tokens(args.tokens)).text;
-        write_output(format!("{}\n", digest.trim_end()).as_bytes());
+    match args.format {
+        OutputFormat::Human => {
+            let digest = analysis.render(DigestBudget::tokens(args.tokens)).text;
+            write_output(format!("{}\n", digest.trim_end()).as_bytes());
+        }
+        OutputFormat::Json | OutputFormat::Jsonl => json::print_json(&analysis),
     }
     Ok(exit_code::VERIFIED)
 }

@@ -17,7 +17,7 @@ use super::{canonical_directory, environment, load_settings};
 use crate::cli::DoctorArgs;
 use crate::error::CliError;
 use crate::local::{StateDir, disk};
-use crate::output::json;
+use crate::output::{OutputFormat, json};
 use crate::secrets;
 use crate::terminal::{one_line, style};
 
@@ -57,12 +57,12 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
     findings.push(check_process_trees());
     findings.extend(check_variables(&settings));
     findings.extend(check_sandbox(&settings, &home, &dir)?);
-    if args.json {
-        json::print_json(&findings);
-    } else {
-        for finding in &findings {
-            outln!("{}", finding_line(finding));
-        }
+    match args.format {
+        OutputFormat::Json => json::print_json(&findings),
+        OutputFormat::Jsonl => findings.iter().for_each(json::print_json),
+        OutputFormat::Human => findings
+            .iter()
+            .for_each(|finding| outln!("{}", finding_line(finding))),
     }
     let sound = findings.iter().all(|finding| finding.ok != Some(false));
     Ok(if sound {

@@ -16,7 +16,7 @@ use super::environment;
 use crate::cli::GcArgs;
 use crate::error::CliError;
 use crate::local::{IsolatedClone, StateDir, disk};
-use crate::output::json;
+use crate::output::{OutputFormat, json};
 use selvedge_core::format::{self, counted};
 
 /// How long the verification room of an unfinished run, and the files of a workspace's last room, are kept.
@@ -67,9 +67,7 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
         bytes: removed.iter().map(|item| item.bytes).sum(),
         removed,
     };
-    if args.json {
-        json::print_json(&report);
-    } else {
+    if args.format == OutputFormat::Human {
         for GarbageItem { what, path, bytes } in &report.removed {
             outln!(
                 "{what:<9} {:>10}  {}",
@@ -84,6 +82,8 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
         };
         let count = counted(report.removed.len() as u64, "item");
         outln!("{count} {verb}, {}", format::bytes(report.bytes));
+    } else {
+        json::print_json(&report);
     }
     Ok(exit_code::VERIFIED)
 }

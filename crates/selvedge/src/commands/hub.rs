@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hub_answers_to_exact_names_only() {
+    fn hub_host_names_must_match_exactly() {
         let local = allowed_hosts(&[], "127.0.0.1:7700".parse().unwrap());
         assert!(local.contains(&"127.0.0.1:7700".to_owned()));
         assert!(local.contains(&"localhost:7700".to_owned()));

@@ -1,22 +1,30 @@
 //! `selvedge init`: proposes checks, tries each once, writes `selvedge.toml`.
 
+mod trial_copy;
+
 use std::path::Path;
 use std::time::Duration;
 
 use selvedge_core::config::Flags;
+use selvedge_core::format::counted;
 use selvedge_core::model::{
-    EnvironmentSpec, KnownFailures, SandboxSpec, VerificationPlan, exit_code,
+    CheckReport, EnvironmentSpec, KnownFailures, SandboxSpec, VerificationPlan, exit_code,
 };
+use trial_copy::TrialCopy;
 
 use super::run_checks::{ProjectChecks, build_runtime, run_checks};
 use super::{canonical_directory, environment, load_settings};
 use crate::cli::InitArgs;
 use crate::error::CliError;
 use crate::init::{self, Proposal, Trial, TriedProposal};
-use crate::output::ReportOutputs;
+use crate::local::StateDir;
 use crate::output::human_reporter::HumanReporter;
+use crate::output::{ReportOutputs, print_notice};
 use crate::settings::REPOSITORY_FILE;
-use crate::terminal::style;
+use crate::terminal::{indent_lines, style};
+
+/// Limit for the lines that are printed of a check that did not pass.
+const MAX_PRINTED_LINES: usize = 20;
 
 pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
     let dir = canonical_directory(args.dir.as_deref())?;
@@ -28,35 +36,57 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
                 .hint("use --force to replace it, or --dry-run to print the new file"),
         );
     }
-    let (proposals, setup) = init::detect(&dir);
-    if proposals.is_empty() {
-        errln!("no checks were detected in the repository");
-    }
+    let (proposals, setup, uncovered) = init::detect(&dir);
     let limit = Duration::from_secs(args.check_timeout);
     // Only the user's settings matter: the repository's file is about to be overwritten.
     let user_settings = load_settings(&dir, &Flags::default(), &environment())
         .map(|settings| (settings.resolved.sandbox, settings.resolved.environment))
         .unwrap_or_default();
+    let runs_checks = !args.skip_check_run && !proposals.is_empty();
+    let copy = if runs_checks {
+        errln!("running {} once", counted(proposals.len() as u64, "check"));
+        copy_for_trials(&dir)?
+    } else {
+        None
+    };
     let tried = build_runtime()?.block_on(init::try_proposals(proposals, async |proposal| {
-        if args.skip_check_run {
-            Trial::Skipped
+        if runs_checks {
+            try_once(proposal, &dir, copy.as_ref(), limit, &user_settings).await
         } else {
-            try_once(proposal, &dir, limit, &user_settings).await
+            Trial::Skipped
         }
     }));
+    let text = init::settings_document(&tried, &setup) + &init::uncovered_comment(&uncovered);
     if args.dry_run {
-        out!("{}", init::settings_document(&tried, &setup));
-        return Ok(exit_code::VERIFIED);
+        out!("{text}");
+    } else {
+        let written = init::write(&dir, &text, args.force).map_err(CliError::usage)?;
+        outln!("wrote {}", written.display());
     }
-    let written = init::write(&dir, &tried, &setup, args.force).map_err(CliError::usage)?;
-    outln!("wrote {}", written.display());
-    print_next_steps(&tried);
+    if !tried.iter().any(|tried| tried.trial.is_active()) {
+        print_remedy(&tried);
+        return Ok(exit_code::CHECKS_FAILED);
+    }
+    if !args.dry_run {
+        print_next_steps(&tried, uncovered.len());
+    }
     Ok(exit_code::VERIFIED)
+}
+
+/// A copy for the trials, unless the repository cannot be copied.
+fn copy_for_trials(dir: &Path) -> Result<Option<TrialCopy>, CliError> {
+    let home = StateDir::from_environment(&environment())?;
+    let copy = TrialCopy::create(&home, dir);
+    if copy.is_none() {
+        print_notice("the checks run in the repository, not in a copy, and may leave files in it");
+    }
+    Ok(copy)
 }
 
 async fn try_once(
     proposal: &Proposal,
     dir: &Path,
+    copy: Option<&TrialCopy>,
     limit: Duration,
     (sandbox, environment): &(SandboxSpec, EnvironmentSpec),
 ) -> Trial {
@@ -65,7 +95,7 @@ async fn try_once(
     };
     let checks = ProjectChecks {
         plan,
-        dir: dir.to_owned(),
+        dir: copy.map_or(dir, TrialCopy::dir).to_owned(),
         known_failures: KnownFailures::default(),
         limit,
         sandbox: sandbox.clone(),
@@ -77,23 +107,82 @@ async fn try_once(
     )
     .await
     {
-        Ok(report) => report
+        Ok(mut report) => report
             .checks
-            .first()
-            .map_or(Trial::Skipped, Trial::from_report),
-        Err(error) => Trial::NotStarted {
+            .first_mut()
+            .map_or(Trial::Skipped, |check| judge(check, proposal, dir, copy)),
+        Err(error) => Trial::Unusable {
             why: error.to_string(),
+            output: Vec::new(),
         },
     }
 }
 
-fn print_next_steps(tried: &[TriedProposal]) {
-    let fails = |tried: &&TriedProposal| {
-        matches!(tried.trial, Trial::Failed { .. } | Trial::TimedOut { .. })
-    };
-    if tried.iter().any(|tried| fails(&tried)) {
+/// Interprets the report of a check, and prints the end of its output if it did not pass.
+fn judge(
+    check: &mut CheckReport,
+    proposal: &Proposal,
+    dir: &Path,
+    copy: Option<&TrialCopy>,
+) -> Trial {
+    if let Some(copy) = copy {
+        let (from, to) = (copy.dir().to_string_lossy(), dir.to_string_lossy());
+        check.output = check.output.replace(&*from, &to);
+    }
+    let trial = Trial::from_report(check, proposal, dir);
+    if !matches!(trial, Trial::Passed { .. } | Trial::Skipped) {
+        let lines: Vec<&str> = check.output.trim_end().lines().collect();
+        let end = &lines[lines.len().saturating_sub(MAX_PRINTED_LINES)..];
+        if !end.is_empty() {
+            errln!("{}", indent_lines(&end.join("\n"), "    │ ").trim_end());
+        }
+    }
+    trial
+}
+
+fn print_next_steps(tried: &[TriedProposal], uncovered: usize) {
+    let fails = |tried: &TriedProposal| matches!(tried.trial, Trial::Failed { .. });
+    if tried.iter().any(fails) {
         let message = "some checks fail now: fix or remove them, otherwise no run can be verified";
         outln!("{} {message}", style::warning("note:"));
     }
+    let unusable = tried.iter().filter(|tried| !tried.trial.is_active());
+    let unusable = unusable.count() as u64;
+    if unusable > 0 {
+        let message = "not usable now: the file contains the reasons in comments";
+        outln!(
+            "{} {} {message}",
+            style::warning("note:"),
+            counted(unusable, "check")
+        );
+    }
+    if uncovered > 0 {
+        let commands = counted(uncovered as u64, "command");
+        outln!(
+            "{} CI also runs {commands} that no check covers: see the end of the file",
+            style::warning("note:")
+        );
+    }
     outln!("next: selvedge run \"description of the task\"");
+}
+
+/// What to do if no check can be used.
+fn print_remedy(tried: &[TriedProposal]) {
+    if tried.is_empty() {
+        errln!("no checks were detected in the repository");
+    } else {
+        errln!("none of the detected checks works here");
+        for TriedProposal { proposal, trial } in tried {
+            if let Trial::Unusable { why, .. } = trial {
+                let line = format!("{}: {why}", proposal.step.label());
+                errln!("{}", indent_lines(&line, "  ").trim_end());
+            }
+        }
+    }
+    errln!(
+        "next: add a command that tests the project to {REPOSITORY_FILE}, then run `selvedge verify`"
+    );
+    if !tried.is_empty() {
+        errln!("  or repair the reasons above, then run `selvedge init --force`");
+    }
 }

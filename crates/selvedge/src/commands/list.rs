@@ -1,6 +1,5 @@
 //! `selvedge list`: lists runs, newest first.
 
-use jiff::tz::TimeZone;
 use selvedge_core::model::exit_code;
 use selvedge_store::{Journal, RunFilter, RunStatus, RunSummary};
 
@@ -8,16 +7,15 @@ use super::{canonical_directory, environment, fleet};
 use crate::cli::ListArgs;
 use crate::error::CliError;
 use crate::local::StateDir;
+use crate::output::run_table::{RunRow, format_table};
 use crate::output::{OutputFormat, json};
-use crate::terminal::{one_line, style};
-use selvedge_core::describe::cost;
+use crate::terminal::{one_line, output_width, style};
 
 pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
     if let Some(credentials) = fleet::hub_credentials(&args.hub)? {
         return fleet::list(args, &credentials);
     }
     let home = StateDir::from_environment(&environment())?;
-    let journal = home.open_journal_read_only()?;
     let filter = RunFilter {
         workspace: args
             .dir
@@ -27,59 +25,61 @@ pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
         finished: args.open.then_some(false),
         ..RunFilter::default()
     };
-    let runs = journal
-        .runs(&filter, args.limit, None)
-        .map_err(CliError::infrastructure)?;
+    let runs = match home.open_existing_journal()? {
+        Some(journal) => journal
+            .runs(&filter, args.limit, None)
+            .map_err(CliError::infrastructure)?,
+        None => Vec::new(),
+    };
     match args.format {
         OutputFormat::Json => json::print_json(&runs),
         OutputFormat::Jsonl => runs.iter().for_each(json::print_json),
-        OutputFormat::Human if runs.is_empty() => outln!("no runs"),
-        OutputFormat::Human => runs.iter().for_each(|run| outln!("{}", run_line(run))),
+        OutputFormat::Human if runs.is_empty() && (args.open || args.dir.is_some()) => {
+            errln!("no such runs");
+        }
+        OutputFormat::Human if runs.is_empty() => errln!("no runs yet; try `selvedge demo`"),
+        OutputFormat::Human => {
+            let rows: Vec<RunRow> = runs.iter().map(run_row).collect();
+            out!("{}", format_table(&rows, output_width()));
+        }
     }
     Ok(exit_code::VERIFIED)
 }
 
-fn run_line(run: &RunSummary) -> String {
-    let when = run
-        .created_at
-        .to_zoned(TimeZone::system())
-        .strftime("%Y-%m-%d %H:%M");
-    let (agent, max, task) =
-        run.task
-            .as_ref()
-            .map_or(("?", 0, "(written by a newer release)"), |task| {
-                (
-                    task.agent.as_str(),
-                    task.max_attempts,
-                    task.description.as_str(),
-                )
-            });
-    let part = run.task.as_ref().and_then(|task| task.part_of.as_ref());
+fn run_row(run: &RunSummary) -> RunRow {
+    let task = run.task.as_ref();
+    let part = task.and_then(|task| task.part_of.as_ref());
     let part = part.map(|part| format!("↳ {}: ", one_line(&part.subtask, 24)));
-    let part = part.unwrap_or_default();
-    let attempts = format!("{}/{max}", run.attempts);
-    format!(
-        "{}  {when}  {}  {attempts:>5}  {:<10}  {:<18}  {part}{}",
-        style::strong(run.run_id.short()),
-        standing_label(run.standing),
-        one_line(agent, 10),
-        cost(run.cost),
-        one_line(task, 60),
-    )
+    let description = task.map_or("(written by a newer release)", |task| {
+        task.description.as_str()
+    });
+    let (state, paint_state) = state_label(run.standing);
+    RunRow {
+        id: run.run_id.short(),
+        created_at: run.created_at,
+        state,
+        paint_state,
+        attempts: run.attempts,
+        max_attempts: task.map_or(0, |task| task.max_attempts),
+        agent: task.map_or("?", |task| task.agent.as_str()).to_owned(),
+        cost: run.cost,
+        directory: task.map_or_else(String::new, |task| task.workspace.display().to_string()),
+        task: part.unwrap_or_default() + description,
+    }
 }
 
-fn standing_label(status: RunStatus) -> String {
-    const WIDTH: usize = 21;
+/// The label of a status, and its style.
+fn state_label(status: RunStatus) -> (String, fn(String) -> String) {
     match status {
-        RunStatus::Open => style::warning(format!("{:WIDTH$}", "open")),
-        RunStatus::Suspended => style::warning(format!("{:WIDTH$}", "suspended")),
-        RunStatus::AwaitingReview => style::warning(format!("{:WIDTH$}", "needs review")),
+        RunStatus::Open => ("open".to_owned(), style::warning),
+        RunStatus::Suspended => ("suspended".to_owned(), style::warning),
+        RunStatus::AwaitingReview => ("needs review".to_owned(), style::warning),
         RunStatus::Finished { outcome } => {
-            let label = format!("{:WIDTH$}", outcome.as_str().replace('_', " "));
+            let label = outcome.as_str().replace('_', " ");
             if outcome.exit_code() == exit_code::VERIFIED {
-                style::good(label)
+                (label, style::good)
             } else {
-                style::bad(label)
+                (label, style::bad)
             }
         }
     }

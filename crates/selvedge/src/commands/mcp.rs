@@ -1,14 +1,19 @@
-//! `selvedge mcp`: the checks, the digest and the details of a run as tools for any agent that supports the Model
+//! `selvedge mcp`: checks, digests and runs as tools, and reports as resources, for any agent that supports the Model
 //! Context Protocol, over standard input and output.
 
 mod arguments;
+mod command;
+mod explain;
+mod resources;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
+    ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
@@ -16,6 +21,7 @@ use selvedge_core::export::{ReportVerdict, ResultCategory};
 use selvedge_core::model::{Report, exit_code};
 use selvedge_core::prompt;
 use selvedge_digest::{DEFAULT_BUDGET_TOKENS, DigestBudget, Hints, analyse};
+use selvedge_engine::process::TAG_VARIABLE;
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +33,11 @@ use crate::cli::McpArgs;
 use crate::error::CliError;
 use crate::output::json::JsonReporter;
 use crate::secrets;
-use arguments::{DigestCall, ShowCall, VerifyCall, parse_arguments};
+use arguments::{
+    DigestCall, ExplainCall, RestoreCall, ReviewCall, RunCall, ShowCall, SubmitCall, VerifyCall,
+    WatchCall, parse_arguments,
+};
+use command::run_command;
 
 /// Token limit for all digests of one answer together, to save the agent's context.
 const FEEDBACK_TOKENS: usize = 1_500;
@@ -35,7 +45,8 @@ const FEEDBACK_TOKENS: usize = 1_500;
 const MAX_ANSWER_CHARS: usize = 24_000;
 
 const INSTRUCTIONS: &str = "Independent checks for your work. Call `verify` before you say that you are \
-    done: it runs the project's own checks and says what fails. Never weaken a check to make it pass.";
+    done: it runs the project's own checks and says what fails. Never weaken a check to make it pass. `run` has another \
+    agent do a task, `explain` says why a run ended as it did.";
 
 pub(super) fn run(args: &McpArgs) -> Result<u8, CliError> {
     let server = McpServer {
@@ -59,7 +70,11 @@ struct McpServer {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .build();
+        ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("selvedge", env!("CARGO_PKG_VERSION")))
             .with_instructions(INSTRUCTIONS)
     }
@@ -86,14 +101,46 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let answer = self
-            .dispatch_tool(&request.name, arguments, context.ct)
-            .await;
+        let answer = self.dispatch_tool(&request.name, arguments, &context).await;
         let result = match answer? {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(truncate_answer(&text))]),
             Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_plain_text())]),
         };
         Ok(result.into())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        match run_blocking(resources::list_resources).await {
+            Ok(resources) => Ok(ListResourcesResult::with_all_items(resources)),
+            Err(error) => Err(ErrorData::internal_error(error.to_plain_text(), None)),
+        }
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let templates = resources::resource_templates();
+        Ok(ListResourceTemplatesResult::with_all_items(templates))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = request.uri.clone();
+        let missing = match run_blocking(move || resources::read_resource(&uri)).await {
+            Ok(Some(contents)) => return Ok(ReadResourceResult::new(vec![contents]).into()),
+            Ok(None) => format!("unknown resource `{}`", request.uri),
+            Err(error) => error.to_plain_text(),
+        };
+        Err(ErrorData::resource_not_found(missing, None))
     }
 }
 
@@ -105,23 +152,70 @@ impl McpServer {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        cancelled: CancellationToken,
+        context: &RequestContext<RoleServer>,
     ) -> ToolCallResult {
         match tool {
             "verify" => {
                 let VerifyCall {} = parse_arguments(arguments)?;
-                Ok(self.verify(cancelled).await)
+                Ok(self.verify(context.ct.clone()).await)
             }
             "digest" => Ok(digest_output(&parse_arguments(arguments)?)),
             "show" => {
                 let call: ShowCall = parse_arguments(arguments)?;
                 Ok(run_blocking(move || show::run_details_text(&call.run, call.attempt)).await)
             }
+            "explain" => {
+                let call: ExplainCall = parse_arguments(arguments)?;
+                Ok(run_blocking(move || explain::explain_run(&call.run)).await)
+            }
+            "run" => Ok(self.run_task(&parse_arguments(arguments)?, context).await),
+            "submit" => {
+                let call: SubmitCall = parse_arguments(arguments)?;
+                Ok(run_command(&call.command_line(), &self.dir, context).await)
+            }
+            "watch" => {
+                let call: WatchCall = parse_arguments(arguments)?;
+                Ok(run_command(&call.command_line(), &self.dir, context).await)
+            }
+            "review" => Ok(self.review(&parse_arguments(arguments)?, context).await),
+            "restore" => {
+                let call: RestoreCall = parse_arguments(arguments)?;
+                Ok(run_command(&call.command_line(), &self.dir, context).await)
+            }
             _ => Err(ErrorData::invalid_params(
                 format!("unknown tool `{tool}`"),
                 None,
             )),
         }
+    }
+
+    async fn run_task(
+        &self,
+        call: &RunCall,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<String, CliError> {
+        let dir = match &call.dir {
+            Some(dir) => canonical_directory(Some(&self.dir.join(dir)))?,
+            None => self.dir.clone(),
+        };
+        if !dir.starts_with(&self.dir) {
+            let error = format!("{} is outside of {}", dir.display(), self.dir.display());
+            return Err(CliError::usage(error)
+                .hint("start the server with --dir for a directory that contains it"));
+        }
+        run_command(&call.command_line(), &dir, context).await
+    }
+
+    async fn review(
+        &self,
+        call: &ReviewCall,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<String, CliError> {
+        if std::env::var_os(TAG_VARIABLE).is_some() {
+            let error = "an agent that Selvedge runs cannot decide on work that awaits review";
+            return Err(CliError::usage(error).hint("a person decides, with `selvedge review`"));
+        }
+        run_command(&call.command_line(), &self.dir, context).await
     }
 
     async fn verify(&self, cancelled: CancellationToken) -> Result<String, CliError> {

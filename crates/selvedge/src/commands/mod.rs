@@ -70,7 +70,7 @@ pub(crate) fn run(command: CliCommand) -> Result<u8, CliError> {
         CliCommand::Hub(args) => hub::run_hub(&args),
         CliCommand::Mcp(args) => mcp::run(&args),
         CliCommand::Completions { shell } => Ok(man::completions(shell)),
-        CliCommand::Man => man::page(),
+        CliCommand::Man(args) => man::run(&args),
     }
 }
 

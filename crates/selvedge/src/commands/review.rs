@@ -140,5 +140,5 @@ pub(super) fn print_target(args: &ReviewArgs, whose: &str, target: &ReviewTarget
     } else {
         "rejecting"
     };
-    anstream::eprintln!("{verb} {target} of {whose}");
+    errln!("{verb} {target} of {whose}");
 }

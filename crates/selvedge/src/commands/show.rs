@@ -12,7 +12,7 @@ use selvedge_core::plan::Plan;
 use selvedge_core::run::{Attempt, Run};
 use selvedge_core::sanitize::sanitize_text;
 use selvedge_engine::workspace::DiffOptions;
-use selvedge_store::{Journal, SqliteJournal};
+use selvedge_store::{Journal, RunFilter, SqliteJournal};
 
 use super::{environment, fleet, resolve_run, workspace_runs};
 use crate::cli::ShowArgs;
@@ -35,6 +35,12 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
         return fleet::show(args, &account);
     }
     let home = StateDir::from_environment(&environment)?;
+    if args.run.is_none() && output.reports.is_empty() && has_no_runs(&home)? {
+        return Ok(show_nothing(
+            args.format,
+            "no runs yet; try `selvedge demo`",
+        ));
+    }
     let journal = home.open_journal_read_only()?;
     // `show` is read-only, so it may fall back to the newest run of all if this directory has none.
     let is_elsewhere = args.run.is_none() && workspace_runs(&home, &journal)?.latest().is_err();
@@ -81,16 +87,30 @@ pub(super) fn run(args: &ShowArgs) -> Result<u8, CliError> {
     }
 }
 
+fn has_no_runs(home: &StateDir) -> Result<bool, CliError> {
+    let Some(journal) = home.open_existing_journal()? else {
+        return Ok(true);
+    };
+    let newest = journal.runs(&RunFilter::default(), 1, None);
+    Ok(newest.map_err(CliError::infrastructure)?.is_empty())
+}
+
+/// Reports that there is nothing to show, which is not an error.
+pub(super) fn show_nothing(format: OutputFormat, message: &str) -> u8 {
+    errln!("{message}");
+    if format == OutputFormat::Json {
+        json::print_json(&serde_json::Map::new());
+    }
+    exit_code::VERIFIED
+}
+
 fn show_run(
     args: &ShowArgs,
     home: &StateDir,
     run: &Run,
     unknown: &[String],
 ) -> Result<u8, CliError> {
-    let attempt = args
-        .attempt
-        .map(|number| find_attempt(run, number))
-        .transpose()?;
+    let attempt = requested_attempt(args, run)?;
     if let (Some(attempt), true) = (attempt, args.check.is_some() || args.transcript) {
         let output = stored_output(attempt, args.check)?;
         return print_stored_output(&home.run_dir(run.run_id), output);
@@ -123,7 +143,7 @@ fn show_plan(
     plan: &Plan,
     runs: &BTreeMap<RunId, RunResult>,
 ) -> Result<u8, CliError> {
-    if args.attempt.is_some() || args.diff {
+    if args.attempt.is_some() || args.diff || args.check.is_some() || args.transcript {
         let error = CliError::usage("a plan has no attempts of its own; each subtask has a run");
         return Err(error.hint("`selvedge show RUN` without other options lists the runs"));
     }
@@ -178,6 +198,27 @@ pub(super) fn find_attempt(run: &Run, number: u32) -> Result<&Attempt, CliError>
             "attempt {number} does not exist: the run has {count}"
         ))
     })
+}
+
+/// The attempt that the arguments mean. Stored outputs belong to an attempt: without a number, to the only one.
+pub(super) fn requested_attempt<'a>(
+    args: &ShowArgs,
+    run: &'a Run,
+) -> Result<Option<&'a Attempt>, CliError> {
+    if let Some(number) = args.attempt {
+        return find_attempt(run, number).map(Some);
+    }
+    if args.check.is_none() && !args.transcript {
+        return Ok(None);
+    }
+    match &run.attempts[..] {
+        [] => Err(CliError::usage("the run has no attempts yet")),
+        [only] => Ok(Some(only)),
+        several => Err(
+            CliError::usage(format!("the run has {} attempts", several.len()))
+                .hint("name one with `--attempt N`"),
+        ),
+    }
 }
 
 /// Prints the changes of one attempt, or of all attempts together.

@@ -23,12 +23,15 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8, CliError> {
         ));
     }
     let home = StateDir::from_environment(&environment())?;
-    let journal = home.open_journal_read_only()?;
     let dir = args
         .dir
         .as_deref()
         .map(|dir| canonical_directory(Some(dir)));
-    let facts = load_facts(&home, &journal, dir.transpose()?)?;
+    let dir = dir.transpose()?;
+    let facts = match home.open_existing_journal()? {
+        Some(journal) => load_facts(&home, &journal, dir)?,
+        None => Vec::new(),
+    };
     let since = StatsPeriod::last_days(args.days, Timestamp::now());
     let figures = StatsReport::from_runs(&facts, since, &TimeZone::system());
     Ok(print_figures(args.format, &figures))
@@ -37,6 +40,7 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8, CliError> {
 fn print_figures(format: OutputFormat, figures: &StatsReport) -> u8 {
     match format {
         OutputFormat::Json | OutputFormat::Jsonl => json::print_json(figures),
+        OutputFormat::Human if figures.all.runs() == 0 => errln!("no runs yet"),
         OutputFormat::Human => out!("{}", format_figures(figures)),
     }
     exit_code::VERIFIED
@@ -44,9 +48,6 @@ fn print_figures(format: OutputFormat, figures: &StatsReport) -> u8 {
 
 fn format_figures(figures: &StatsReport) -> String {
     let all = &figures.all;
-    if all.runs() == 0 {
-        return "no runs yet\n".to_owned();
-    }
     let mut text = format!(
         "{}, {}, total cost {}\n",
         counted(all.runs(), "task"),

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_is_read_and_a_slip_of_the_pen_is_found() {
+    fn task_file_plan_is_read_and_typos_are_reported() {
         let text = "description = \"all\"\n[[subtasks]]\nid = \"a\"\ndescription = \"x\"\n\
                     verification_steps = [{ type = \"command\", target = \"true\" }]\n\
                     [[subtasks]]\nid = \"b\"\ndescription = \"y\"\ndepends_on = [\"a\"]\n";

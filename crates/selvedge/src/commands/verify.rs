@@ -198,11 +198,7 @@ fn format_outcome(report: &Report) -> String {
             style::warning("unchecked: nothing to check")
         }
         ReportStatus::Fail | ReportStatus::Timeout => {
-            let digests = report
-                .checks
-                .iter()
-                .filter_map(|check| check.digest.as_deref());
-            let digests: String = digests.map(|digest| indent_lines(digest, "  │ ")).collect();
+            let digests = format_digests(report);
             let failed = style::bad(style::strong("not verified"));
             let count = match summary.failed {
                 0 => "a protected file was changed".to_owned(),
@@ -221,6 +217,25 @@ fn format_outcome(report: &Report) -> String {
             format!("{}: {count}", style::warning("infrastructure failure"))
         }
     }
+}
+
+/// The digests of the checks; several ones are preceded by the names of their checks.
+fn format_digests(report: &Report) -> String {
+    let checks = report.checks.iter();
+    let digests: Vec<_> = checks
+        .filter_map(|check| Some((check, check.digest.as_deref()?)))
+        .collect();
+    let is_named = digests.len() > 1;
+    let format_one = |(check, digest): (&CheckReport, &str)| {
+        let digest = indent_lines(digest, "  │ ");
+        if is_named {
+            let label = one_line(check.label(), 72);
+            format!("{}\n{digest}", style::dim(format!("  digest of {label}:")))
+        } else {
+            digest
+        }
+    };
+    digests.into_iter().map(format_one).collect()
 }
 
 /// Notes about each failed check besides its output, one line per check.

@@ -40,7 +40,7 @@ fn verify(repository: &Path) -> [Analysis; 2] {
 }
 
 #[test]
-fn the_first_attempt_misses_one_case_and_the_second_mends_it() {
+fn demo_second_attempt_fixes_the_first() {
     let repository = tempfile::tempdir().unwrap();
     let repository = repository.path();
     set_up(repository);

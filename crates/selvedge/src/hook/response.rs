@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn it_blocks_as_often_as_it_may_and_then_gives_up_and_says_so() {
+    fn hook_blocks_up_to_its_limit() {
         let answers: Vec<HookResponse> = (0..5)
             .map(|blocks| decide_response(failing(), blocks, 3))
             .collect();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn only_failing_checks_block() {
+    fn hook_blocks_only_for_failing_checks() {
         for found in [
             HookCheckResult::Passed("2 checks passed".to_owned()),
             HookCheckResult::NotRun("the disk is full".to_owned()),

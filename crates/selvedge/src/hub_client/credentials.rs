@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_held_to_be_one_and_bears_no_token() {
+    fn hub_url_is_validated_and_has_no_token() {
         assert_eq!(
             parse_hub_url("http://127.0.0.1:7700").unwrap().as_str(),
             "http://127.0.0.1:7700/"

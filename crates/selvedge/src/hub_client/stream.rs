@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_read_by_its_kind_and_others_are_passed_over() {
+    fn event_stream_reads_known_blocks_only() {
         let token = b"event: activity\ndata: {\"event_type\":\"token\",\"text\":\"hm\"}\n\n";
         assert!(matches!(
             parse_block(token).unwrap(),

@@ -26,20 +26,23 @@ const NOTHING_FOUND: &str = "
 #run = \"make test\"
 ";
 
+const KNOWN_FAILURES: &str = "
+# These fail now. With this setting they do not keep runs from being verified.
+";
+
+/// Longer lists belong into a file.
+const MAX_KNOWN_FAILURES: usize = 50;
+
+const KNOWN_FAILURES_FILE: &str = "known_failures_file = \"known-failures.txt\"  \
+     # create it: selvedge known-failures --output known-failures.txt";
+
 /// The default of `verification.timeout`.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Renders the file.
 pub(crate) fn settings_document(tried: &[TriedProposal], setup: &[SetupLine]) -> String {
     let mut text = HEADER.to_owned();
-    if let Some(timeout) = verification_timeout(tried) {
-        let _ = write!(
-            text,
-            "\n# The checks took {} together when they were run; this limit leaves room.\n\
-             [verification]\ntimeout = \"{timeout}\"\n",
-            format_duration(tried.iter().map(|tried| trial_duration(&tried.trial)).sum()),
-        );
-    }
+    text.push_str(&verification_table(tried));
     if !setup.is_empty() {
         text.push_str(&setup_table(setup));
     }
@@ -51,6 +54,45 @@ pub(crate) fn settings_document(tried: &[TriedProposal], setup: &[SetupLine]) ->
         text.push_str(NOTHING_FOUND);
     }
     text
+}
+
+/// The timeout, if the default is too short, and as a comment the list of what fails now.
+fn verification_table(tried: &[TriedProposal]) -> String {
+    let timeout = verification_timeout(tried);
+    let known_failures = known_failures(tried);
+    let mut text = String::new();
+    if let Some(timeout) = timeout {
+        let _ = write!(
+            text,
+            "\n# The checks took {} together when they were run; this limit leaves room.\n\
+             [verification]\ntimeout = \"{timeout}\"\n",
+            format_duration(tried.iter().map(|tried| trial_duration(&tried.trial)).sum()),
+        );
+    }
+    if let Some(setting) = known_failures {
+        text.push_str(KNOWN_FAILURES);
+        if timeout.is_none() {
+            text.push_str("#[verification]\n");
+        }
+        text.push_str(&comment_out(&setting));
+    }
+    text
+}
+
+/// The setting that lists all failures, or names a file for them if there are many.
+fn known_failures(tried: &[TriedProposal]) -> Option<String> {
+    let ids = tried.iter().flat_map(|tried| match &tried.trial {
+        Trial::Failed { known_failures, .. } => known_failures.as_slice(),
+        _ => &[],
+    });
+    let ids: Vec<toml::Value> = ids.map(|id| id.as_str().into()).collect();
+    if ids.is_empty() {
+        None
+    } else if ids.len() > MAX_KNOWN_FAILURES {
+        Some(KNOWN_FAILURES_FILE.to_owned())
+    } else {
+        Some(format!("known_failures = {}", toml::Value::Array(ids)))
+    }
 }
 
 fn setup_table(setup: &[SetupLine]) -> String {
@@ -69,26 +111,29 @@ fn setup_table(setup: &[SetupLine]) -> String {
 
 fn check_table(tried: &TriedProposal) -> String {
     let fields = check_fields(&tried.proposal.step);
-    let (comment, fields) = match &tried.trial {
-        Trial::Passed { took } => (format!("Passed in {}.", format_duration(*took)), fields),
-        Trial::Failed { took, why } => {
+    let comment = match &tried.trial {
+        Trial::Passed { took } => format!("Passed in {}.", format_duration(*took)),
+        Trial::Failed { took, why, .. } => {
             let failed = format!("Fails now ({why}, after {}):", format_duration(*took));
-            (
-                format!(
-                    "{failed}\nno run can be verified until it passes. Remove it if it is not required."
-                ),
-                fields,
+            format!(
+                "{failed}\nno run can be verified until it passes. Remove it if it is not required."
             )
         }
         Trial::TimedOut { limit } => {
             let late = format!("Did not finish within {}.", format_duration(*limit));
-            (format!("{late}\nSet its `timeout`, or remove it."), fields)
+            format!("{late}\nRemove the `#` and set `verification.timeout` if it is required.")
         }
-        Trial::NotStarted { why } => {
-            let comment = format!("Could not be started: {why}.\nRemove the `#` once it can.");
-            (comment, comment_out(&fields))
+        Trial::Unusable { why, output } => {
+            let quoted: Vec<_> = output.iter().map(|line| format!("\n  {line}")).collect();
+            let quoted = quoted.concat();
+            format!("Does not work here: {why}.{quoted}\nRemove the `#` once it does.")
         }
-        Trial::Skipped => ("Not run.".to_owned(), fields),
+        Trial::Skipped => "Not run.".to_owned(),
+    };
+    let fields = if tried.trial.is_active() {
+        fields
+    } else {
+        comment_out(&fields)
     };
     let found_in = without_control(&tried.proposal.found_in);
     format!(
@@ -144,8 +189,7 @@ fn verification_timeout(tried: &[TriedProposal]) -> Option<HumanDuration> {
 fn trial_duration(trial: &Trial) -> Duration {
     match trial {
         Trial::Passed { took } | Trial::Failed { took, .. } => *took,
-        Trial::TimedOut { limit } => *limit,
-        Trial::NotStarted { .. } | Trial::Skipped => Duration::ZERO,
+        Trial::TimedOut { .. } | Trial::Unusable { .. } | Trial::Skipped => Duration::ZERO,
     }
 }
 

@@ -75,6 +75,15 @@ impl<'a> RepositoryDirectory<'a> {
             .map(move |path| Self { files, path })
     }
 
+    /// The path of a program in `directory` of this directory or the nearest parent that has it, relative to this one.
+    pub(super) fn installed_program(&self, directory: &str, program: &str) -> Option<String> {
+        let path = format!("{directory}/{program}");
+        std::iter::once(*self)
+            .chain(self.ancestors())
+            .position(|at| at.has(&path))
+            .map(|levels| format!("{}{path}", "../".repeat(levels)))
+    }
+
     /// The directories below this one that contain a file of this name.
     pub(super) fn descendants_with(&self, name: &str) -> impl Iterator<Item = Self> {
         let Self { files, path } = *self;

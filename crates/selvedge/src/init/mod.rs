@@ -4,6 +4,8 @@
 //! detection can be tested with tables of file names and texts. Nothing here starts a process: the caller of
 //! [`try_proposals`] does.
 
+mod ci;
+mod diagnosis;
 mod document;
 mod ecosystems;
 mod files;
@@ -17,17 +19,18 @@ mod write;
 
 use std::path::Path;
 
+pub(crate) use ci::{CiCommand, uncovered_comment};
 pub(crate) use document::settings_document;
 pub(crate) use proposal::Proposal;
 pub(crate) use setup::SetupLine;
 pub(crate) use trial::{Trial, TriedProposal, try_proposals};
 pub(crate) use write::write;
 
-/// Proposes checks for the repository at `root`, and commands that install its dependencies.
-pub(crate) fn detect(root: &Path) -> (Vec<Proposal>, Vec<SetupLine>) {
+/// Proposes checks for the repository at `root`, and commands that install its dependencies. Returns the commands of
+/// CI that no check covers, too.
+pub(crate) fn detect(root: &Path) -> (Vec<Proposal>, Vec<SetupLine>, Vec<CiCommand>) {
     let files = walk::read_repository(root);
-    (
-        proposal::propose_checks(&files),
-        setup::propose_setup(&files),
-    )
+    let mut proposals = proposal::propose_checks(&files);
+    let uncovered = ci::adopt(&files, &mut proposals);
+    (proposals, setup::propose_setup(&files), uncovered)
 }

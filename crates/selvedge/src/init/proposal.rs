@@ -20,6 +20,8 @@ pub(crate) struct Proposal {
     pub(crate) step: Step,
     /// The file that suggests the check, relative to the root.
     pub(crate) found_in: String,
+    /// The command that installs what the check needs, if it may have to be run first.
+    pub(crate) install: Option<String>,
 }
 
 /// A family of tools that belong together.
@@ -61,7 +63,13 @@ impl Proposal {
             role,
             step,
             found_in,
+            install: None,
         }
+    }
+
+    /// Adds the command that installs what the check needs.
+    pub(super) fn with_install(self, install: Option<String>) -> Self {
+        Self { install, ..self }
     }
 }
 

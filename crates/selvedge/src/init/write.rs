@@ -4,9 +4,6 @@ use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use super::document::settings_document;
-use super::setup::SetupLine;
-use super::trial::TriedProposal;
 use crate::settings::REPOSITORY_FILE;
 
 /// Why the file was not written.
@@ -23,13 +20,8 @@ pub(crate) enum WriteError {
     },
 }
 
-/// Writes `selvedge.toml` to `root`; returns its path.
-pub(crate) fn write(
-    root: &Path,
-    tried: &[TriedProposal],
-    setup: &[SetupLine],
-    force: bool,
-) -> Result<PathBuf, WriteError> {
+/// Writes `text` as the `selvedge.toml` of `root`; returns its path.
+pub(crate) fn write(root: &Path, text: &str, force: bool) -> Result<PathBuf, WriteError> {
     let path = root.join(REPOSITORY_FILE);
     let mut options = OpenOptions::new();
     options.write(true);
@@ -39,7 +31,7 @@ pub(crate) fn write(
         options.create_new(true);
     }
     let written = options.open(&path).and_then(|mut file| {
-        file.write_all(settings_document(tried, setup).as_bytes())?;
+        file.write_all(text.as_bytes())?;
         file.sync_all()
     });
     match written {

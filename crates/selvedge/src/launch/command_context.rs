@@ -9,7 +9,7 @@ use selvedge_engine::{DriveError, Driver, Observer, RunContext, VerificationRoom
 
 use super::signals::StopSignals;
 use crate::error::CliError;
-use crate::local::{JournalSink, StateDir};
+use crate::local::{JournalSink, StateDir, check_slots};
 use crate::output::{OutputOptions, Reporter, reporter_for};
 use crate::{sandbox_setup, secrets};
 
@@ -112,7 +112,8 @@ impl CommandContext<'_> {
             checks: Supervisor::this_program()
                 .with_sandbox(sandboxes.checks)
                 .with_redactor(redactor)
-                .with_env_allowlist(&spec.environment.checks),
+                .with_env_allowlist(&spec.environment.checks)
+                .with_check_slots(check_slots(&spec.environment)),
         })
     }
 }

@@ -44,12 +44,17 @@ impl StateDir {
 
     /// Opens the journal; fails if it does not exist.
     pub(crate) fn open_journal_read_only(&self) -> Result<SqliteJournal, CliError> {
-        SqliteJournal::open_to_read(&self.root).map_err(|error| match error {
-            StoreError::Missing { .. } => {
-                CliError::usage("no runs yet").hint("try `selvedge demo`")
-            }
-            error => self.state_dir_error(&error),
-        })
+        self.open_existing_journal()?
+            .ok_or_else(|| CliError::usage("no runs yet").hint("try `selvedge demo`"))
+    }
+
+    /// Opens the journal; `None` if it does not exist.
+    pub(crate) fn open_existing_journal(&self) -> Result<Option<SqliteJournal>, CliError> {
+        match SqliteJournal::open_to_read(&self.root) {
+            Ok(journal) => Ok(Some(journal)),
+            Err(StoreError::Missing { .. }) => Ok(None),
+            Err(error) => Err(self.state_dir_error(&error)),
+        }
     }
 
     fn state_dir_error(&self, error: &StoreError) -> CliError {

@@ -25,8 +25,14 @@ use crate::terminal::{indent_lines, one_line, style};
 use selvedge_core::describe::{cost, marks, tokens};
 use selvedge_core::format::{counted, duration};
 
-/// Width limit for an activity, in characters.
-const ACTIVITY_WIDTH: usize = 72;
+/// Width limit for the label of a check in a printed line, in characters.
+const LABEL_WIDTH: usize = 72;
+
+/// Length limit for the current activity, in characters; the terminal's width limits what is shown.
+const ACTIVITY_LENGTH: usize = 500;
+
+/// The progress line: the message takes the rest of the terminal's width.
+const PROGRESS_TEMPLATE: &str = "  {spinner} {prefix:.dim}{elapsed:.dim} {wide_msg}";
 
 /// Reports a run for people. Everything but the verdict goes to standard error.
 pub(crate) struct HumanReporter<'a> {
@@ -59,9 +65,7 @@ impl<'a> HumanReporter<'a> {
             // Without a terminal no thread has to update it.
             return;
         }
-        if let Ok(style) =
-            ProgressStyle::with_template("  {spinner} {msg} {prefix:.dim}{elapsed:.dim}")
-        {
+        if let Ok(style) = ProgressStyle::with_template(PROGRESS_TEMPLATE) {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(120));
@@ -78,7 +82,7 @@ impl<'a> HumanReporter<'a> {
         // Checks that ran just now were printed as they ended.
         if baseline.cached > 0 {
             for check in &baseline.checks {
-                let label = one_line(check.label(), ACTIVITY_WIDTH);
+                let label = one_line(check.label(), LABEL_WIDTH);
                 let note = style::dim("cached from an earlier run");
                 self.print_line(format!("  {} {label} {note}", status_mark(check.status)));
             }
@@ -158,7 +162,7 @@ impl<'a> HumanReporter<'a> {
 
     fn print_check_end(&self, label: &str, status: CheckStatus, reason: Option<&str>, millis: u64) {
         self.stop_spinner();
-        let label = one_line(label, ACTIVITY_WIDTH);
+        let label = one_line(label, LABEL_WIDTH);
         let why = reason
             .map(|reason| format!(" — {}", one_line(reason, 100)))
             .unwrap_or_default();
@@ -176,7 +180,7 @@ impl<'a> HumanReporter<'a> {
         }
         for check in &report.checks {
             if let Some(note) = marks(check) {
-                let label = one_line(check.label(), ACTIVITY_WIDTH);
+                let label = one_line(check.label(), LABEL_WIDTH);
                 let note = one_line(&note, 300);
                 self.print_line(format!("  {} {label}: {note}", style::warning("→")));
             }
@@ -185,7 +189,7 @@ impl<'a> HumanReporter<'a> {
             .failing_checks()
             .filter_map(|check| Some((check, check.digest.as_ref()?)));
         for (check, digest) in goes_back {
-            let label = one_line(check.label(), ACTIVITY_WIDTH);
+            let label = one_line(check.label(), LABEL_WIDTH);
             self.print_line(style::dim(format!("  digest of {label}:")));
             self.print_line(indent_lines(digest, "    │ ").trim_end());
         }
@@ -202,9 +206,9 @@ impl Progress for HumanReporter<'_> {
     fn on_activity(&self, activity: Activity) {
         let moving = |text: String| self.spinner.lock().set_message(text);
         match activity {
-            Activity::Text(text) => moving(one_line(&text, ACTIVITY_WIDTH)),
+            Activity::Text(text) => moving(one_line(&text, ACTIVITY_LENGTH)),
             Activity::ToolStarted { name, subject } => {
-                moving(one_line(&format!("{name} {subject}"), ACTIVITY_WIDTH));
+                moving(one_line(&format!("{name} {subject}"), ACTIVITY_LENGTH));
             }
             Activity::Cost(so_far) => {
                 self.spinner.lock().set_prefix(format!(
@@ -220,16 +224,16 @@ impl Progress for HumanReporter<'_> {
                 reason,
             } => {
                 let wait = duration(delay_ms);
-                let why = one_line(&reason, ACTIVITY_WIDTH);
+                let why = one_line(&reason, LABEL_WIDTH);
                 self.print_line(style::dim(format!(
                     "  model API: {why}; retry {attempt} of {max} in {wait} (not a verification retry)"
                 )));
             }
             Activity::CheckStarted { label } => {
-                self.start_spinner(&one_line(&label, ACTIVITY_WIDTH));
+                self.start_spinner(&one_line(&label, ACTIVITY_LENGTH));
             }
             Activity::CheckRepeated { label } => {
-                self.start_spinner(&format!("again: {}", one_line(&label, ACTIVITY_WIDTH)));
+                self.start_spinner(&format!("again: {}", one_line(&label, ACTIVITY_LENGTH)));
             }
             Activity::CheckEnded {
                 label,
@@ -406,4 +410,15 @@ pub(crate) fn format_verdict(run: &Run) -> String {
         "show"
     };
     text + &format!("  {} selvedge {next} {short}\n", style::dim("history:"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_line_uses_the_full_width() {
+        assert!(PROGRESS_TEMPLATE.contains("{wide_msg}"));
+        assert!(ProgressStyle::with_template(PROGRESS_TEMPLATE).is_ok());
+    }
 }

@@ -15,6 +15,7 @@ mod prefixed;
 mod report_args;
 mod reports;
 pub(crate) mod run_details;
+pub(crate) mod run_table;
 
 use std::collections::BTreeMap;
 

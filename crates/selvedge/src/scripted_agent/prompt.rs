@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_attempt_is_told_by_the_retry_that_the_prompt_names() {
+    fn prompt_retry_number_gives_attempt() {
         assert_eq!(attempt("mend it"), 1);
         assert_eq!(
             attempt("mend it\n\nVERIFICATION RETRY 1/2\n\nFAILED CHECKS:"),

@@ -69,7 +69,7 @@ fn plain(steps: &Value) -> Performed {
 }
 
 #[test]
-fn it_speaks_of_its_work_as_claude_code_does() {
+fn scripted_agent_prints_records_of_claude_code() {
     let performed = claude(&json!([
         {"say": "I will write it."},
         {"write": {"path": "a/b.txt", "text": "one\n"}},
@@ -117,7 +117,7 @@ fn it_speaks_of_its_work_as_claude_code_does() {
 }
 
 #[test]
-fn the_final_record_says_what_the_script_says() {
+fn scripted_agent_final_record_follows_script() {
     let performed = claude(&json!([
         {"say": "Too much."},
         {"result": {
@@ -148,7 +148,7 @@ fn the_final_record_says_what_the_script_says() {
 }
 
 #[test]
-fn plain_speech_is_text() {
+fn scripted_agent_plain_output_is_text() {
     let performed = plain(&json!([
         {"say": "Hello."}, {"write": {"path": "x", "text": ""}}, {"delete": "x"}, {"touch": "y"},
     ]));
@@ -162,7 +162,7 @@ fn plain_speech_is_text() {
 }
 
 #[test]
-fn it_floods_with_as_many_bytes_as_it_is_told() {
+fn scripted_agent_floods_with_given_bytes() {
     let flood = |kind| {
         let steps = json!([{"flood": {"bytes": 200_000, "kind": kind}}, {"exit": 0}]);
         plain(&steps).printed
@@ -181,7 +181,7 @@ fn it_floods_with_as_many_bytes_as_it_is_told() {
 }
 
 #[test]
-fn it_can_break_off_and_mumble() {
+fn scripted_agent_can_crash_and_print_garbage() {
     let broken = claude(&json!([{"die_mid_record": true}, {"say": "never"}]));
     assert_eq!(broken.code, 1);
     let last = broken.printed.rsplit(|byte| *byte == b'\n').next().unwrap();
@@ -199,7 +199,7 @@ fn it_can_break_off_and_mumble() {
 }
 
 #[test]
-fn daemons_go_on_after_it() {
+fn scripted_agent_daemons_survive() {
     for kind in ["background", "setsid", "double_fork"] {
         let performed =
             plain(&json!([{"daemon": {"kind": kind, "write_to": "ticks", "every_ms": 1}}]));
@@ -242,7 +242,7 @@ fn daemons_go_on_after_it() {
 }
 
 #[test]
-fn a_script_that_cannot_be_followed_says_where() {
+fn scripted_agent_invalid_script_names_line() {
     let steps = json!([
         {"write": {"path": "x", "text": "aa"}}, {"replace": {"path": "x", "from": "b", "to": "c"}},
     ]);
@@ -256,7 +256,7 @@ fn a_script_that_cannot_be_followed_says_where() {
 }
 
 #[test]
-fn later_attempts_are_like_the_last_one_written_down() {
+fn scripted_agent_repeats_last_attempt() {
     let script: AgentScript =
         serde_json::from_value(json!([[{"say": "1"}], [{"say": "2"}]])).unwrap();
     assert_ne!(script.attempt_steps(1), script.attempt_steps(2));

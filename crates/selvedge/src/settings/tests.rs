@@ -52,7 +52,7 @@ impl World {
 }
 
 #[test]
-fn all_layers_are_found_from_a_directory_below_the_repository() {
+fn settings_layers_are_found_from_subdirectory() {
     let world = World::new();
     world.write(
         "home/.config/selvedge/config.toml",
@@ -82,7 +82,7 @@ fn all_layers_are_found_from_a_directory_below_the_repository() {
 }
 
 #[test]
-fn no_file_above_the_repository_is_read() {
+fn settings_above_repository_are_ignored() {
     let world = World::new();
     world.write("selvedge.toml", "agent = \"nobody's\"");
     assert_eq!(
@@ -101,7 +101,7 @@ fn no_file_above_the_repository_is_read() {
 }
 
 #[test]
-fn the_base_directories_follow_xdg() {
+fn base_directories_follow_xdg() {
     let variables = |pairs: &[(&str, &str)]| {
         let owned = pairs
             .iter()
@@ -129,7 +129,7 @@ fn the_base_directories_follow_xdg() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_an_error_and_one_that_is_missing_is_not() {
+fn settings_unreadable_file_is_an_error() {
     let world = World::new();
     assert!(world.load("repository").is_ok());
     world.write("repository/selvedge.toml", b"agent = \"\xff\"");
@@ -144,7 +144,7 @@ fn a_file_that_cannot_be_read_is_an_error_and_one_that_is_missing_is_not() {
 }
 
 #[test]
-fn messages_show_the_line_and_what_to_do() {
+fn settings_errors_show_line_and_hint() {
     let world = World::new();
     world.write(
         "repository/selvedge.toml",

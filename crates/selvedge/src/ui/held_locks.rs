@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_is_known_by_the_kernel_and_not_by_what_was_left_in_its_file() {
+    fn held_lock_is_read_from_kernel() {
         assert_eq!(
             locked_inodes("1: FLOCK  ADVISORY  WRITE 4242 fe:01:1234 0 EOF\n2: -> POSIX x\n"),
             [1234]

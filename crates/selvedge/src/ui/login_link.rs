@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_works_once_and_is_shown_anew_when_tried_again() {
+    fn login_link_works_once() {
         let printed: Arc<Mutex<Vec<String>>> = Arc::default();
         let sink = Arc::clone(&printed);
         let login_link =

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_kept_is_known_again_and_a_torn_line_counts_for_nothing() {
+    fn run_stats_cache_round_trip_ignores_torn_line() {
         let directory = tempfile::tempdir().unwrap();
         let run: RunId = "0190a1b2-0000-7000-8000-000000000001".parse().unwrap();
         let mut cache = RunStatsCache::load(directory.path());

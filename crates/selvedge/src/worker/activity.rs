@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_runs_on_and_what_is_too_much_is_counted() {
+    fn activity_buffer_joins_text_and_counts_dropped() {
         let buffer = ActivityBuffer::default();
         buffer.on_activity(Activity::Text("a".to_owned()));
         buffer.on_activity(Activity::Text("b".to_owned()));

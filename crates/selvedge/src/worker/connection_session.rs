@@ -335,7 +335,7 @@ mod tests {
     use crate::worker::lease::LeaseTable;
 
     #[test]
-    fn what_the_hub_still_lacks_at_the_next_renewal_is_sent_again() {
+    fn connection_resends_unacknowledged_acceptances() {
         let lease = LeaseToken {
             task_id: "0190163d-8694-739b-aea5-966c26f8ad91".parse().unwrap(),
             lease_epoch: 1,

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_reports_are_entries_of_their_own_with_the_events_that_they_follow_from() {
+    fn entry_builder_separates_attempts_and_reports() {
         let mut driven = Driven {
             told: EntryBuilder::default(),
             shadow: JournalState::default(),
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_that_was_cut_off_is_closed_and_its_cost_is_said_to_be_unknown() {
+    fn entry_builder_closes_interrupted_attempt() {
         let mut driven = Driven {
             told: EntryBuilder::default(),
             shadow: JournalState::default(),

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_ends_at_the_fence_unless_the_lease_is_renewed_before() {
+    async fn lease_expires_unless_renewed() {
         let worker_lease = worker_lease();
         let short = Instant::now() + Duration::from_millis(20);
         worker_lease
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_barrier_opens_with_the_acknowledgement() {
+    async fn lease_wait_ends_with_acknowledgement() {
         let worker_lease = worker_lease();
         let far = Instant::now() + Duration::from_hours(1);
         worker_lease.update_status(|it| it.deadline = Some(far));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_free_once_the_hub_knows_of_the_end() {
+    fn lease_slot_is_free_after_acknowledged_end() {
         let (leases, worker_lease) = (LeaseTable::default(), worker_lease());
         leases.add(Arc::clone(&worker_lease));
         worker_lease.update_status(|it| it.next_seq = 7);

@@ -16,6 +16,7 @@ use selvedge_engine::workspace::{
 };
 use selvedge_engine::{RunContext, VerificationRoomSlot};
 
+use crate::local::check_slots;
 use crate::secrets;
 
 /// The worker's directories.
@@ -218,7 +219,8 @@ impl TaskWorkspace {
             checks: Supervisor::this_program()
                 .with_sandbox(sandboxes.checks)
                 .with_redactor(redactor)
-                .with_env_allowlist(&spec.environment.checks),
+                .with_env_allowlist(&spec.environment.checks)
+                .with_check_slots(check_slots(&spec.environment)),
         })
     }
 

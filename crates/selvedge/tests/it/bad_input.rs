@@ -112,6 +112,17 @@ fn run_with_too_many_retries_is_rejected() {
 }
 
 #[test]
+fn run_with_attempts_is_pointed_to_retries() {
+    let env = env_with_repo();
+    for command in ["run", "submit"] {
+        for flag in ["--attempts", "--max-attempts"] {
+            let message = refused(&env, &[command, "x", flag, "3"]);
+            assert_contains(&message, &[flag, "'--retries'", "--retries N"]);
+        }
+    }
+}
+
+#[test]
 fn settings_of_wrong_type_are_rejected_with_location() {
     let env = env_with_repo();
     env.write(

@@ -54,10 +54,16 @@ fn init_writes_tested_checks_that_run_uses() {
         return;
     }
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
-    env.write("Makefile", "test:\n\t@echo tested\n\nlint:\n\t@exit 3\n");
+    env.write("main.c", "int x\n");
+    env.write(
+        "Makefile",
+        "test:\n\t@touch left-behind; echo tested\n\nlint:\n\t@echo 'main.c:1:6: error: expected x'; exit 3\n",
+    );
     env.create_repo();
     let out = env.selvedge(["init"]).run();
     out.assert_code(0);
+    assert!(out.stderr.contains("│ main.c:1:6"), "{}", out.stderr);
+    assert!(!env.work_dir().join("left-behind").exists());
     let written = env.read("selvedge.toml");
     assert!(
         written.contains("make test") && written.contains("make lint"),
@@ -98,6 +104,31 @@ fn init_writes_tested_checks_that_run_uses() {
 }
 
 #[test]
+fn init_without_usable_check_fails_and_names_next_steps() {
+    let make = std::process::Command::new("make").arg("--version").output();
+    if !is_available("make", &make) {
+        return;
+    }
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    env.create_repo();
+    let out = env.selvedge(["init", "--dry-run"]).run();
+    out.assert_code(1);
+    assert!(
+        out.stderr.contains("no checks were detected"),
+        "{}",
+        out.stderr
+    );
+
+    env.write("Makefile", "lint:\n\t@echo cannot lint here; exit 3\n");
+    let out = env.selvedge(["init"]).run();
+    out.assert_code(1);
+    assert!(out.stderr.contains("selvedge verify"), "{}", out.stderr);
+    let written = env.read("selvedge.toml");
+    assert!(written.contains("#run = \"make lint\""), "{written}");
+    assert!(written.contains("#   cannot lint here"), "{written}");
+}
+
+#[test]
 fn show_prints_full_output_of_check_and_agent() {
     let env = env_with_repo();
     let agent = agent(&env, "echo agent says this");
@@ -121,6 +152,11 @@ fn show_prints_full_output_of_check_and_agent() {
         .selvedge(["show", "last", "--attempt", "1", "--transcript"])
         .run();
     assert_eq!(transcript.stdout, "agent says this\n");
+    // The only attempt needs no number.
+    let output = env.selvedge(["show", "--check", "1"]).run();
+    assert_eq!(output.stdout.lines().count(), 20_000);
+    let transcript = env.selvedge(["show", "--transcript"]).run();
+    assert_eq!(transcript.stdout, "agent says this\n");
     env.selvedge(["show", "last", "--attempt", "2"])
         .run()
         .assert_code(2);
@@ -139,7 +175,7 @@ fn digest_of_failure_never_reports_success() {
     assert!(failed.stdout.contains("FAILED"), "{}", failed.stdout);
     let rust = "error[E0308]: mismatched types\n --> src/lib.rs:3:5\n  |\n3 |     1\n  |     ^\n";
     let records = env
-        .selvedge(["digest", "--exit", "101", "--json"])
+        .selvedge(["digest", "--exit", "101", "--format", "json"])
         .stdin(rust)
         .run()
         .json();
@@ -150,6 +186,43 @@ fn digest_of_failure_never_reports_success() {
         .stdin(log)
         .run()
         .assert_code(2);
+}
+
+#[test]
+fn digest_of_empty_input_is_neither_success_nor_failure() {
+    let env = env_with_repo();
+    for exit in [&[][..], &["--exit", "0"]] {
+        let digest = env.selvedge(["digest"]).args(exit).stdin("").run();
+        digest.assert_code(0);
+        assert!(digest.stdout.contains("no output"), "{digest}");
+        let says = |word| digest.stdout.starts_with(word);
+        assert!(!says("ok") && !says("FAILED"), "{digest}");
+    }
+}
+
+#[test]
+fn verify_names_the_check_of_each_of_several_digests() {
+    let env = env_with_repo();
+    let first = "echo 'a.c:1:2: error: one'; exit 1";
+    let second = "echo 'b.c:3:4: error: two'; exit 1";
+    let out = env
+        .selvedge(["verify", "--check", first, "--check", second])
+        .run();
+    out.assert_code(1);
+    let text = format!("{}{}", out.stdout, out.stderr);
+    for (check, line) in [(first, "│ a.c:1:2"), (second, "│ b.c:3:4")] {
+        let named = format!("digest of {check}:");
+        let at = text
+            .find(&named)
+            .unwrap_or_else(|| panic!("{named}: {out}"));
+        let below = text[at..].find(line);
+        assert!(below.is_some_and(|at| at < 200), "{line}: {out}");
+    }
+    let alone = env.selvedge(["verify", "--check", first]).run();
+    assert!(
+        !format!("{}{}", alone.stdout, alone.stderr).contains("digest of"),
+        "{alone}"
+    );
 }
 
 #[test]
@@ -195,7 +268,7 @@ fn config_show_names_the_source_of_settings() {
 fn doctor_names_missing_programs() {
     let env = env_with_repo();
     let out = env
-        .selvedge(["doctor", "--json"])
+        .selvedge(["doctor", "--format", "json"])
         .env("PATH", "/usr/bin:/bin")
         .run();
     let findings = out.json();
@@ -223,6 +296,8 @@ fn completions_man_and_help_are_generated() {
         (&["completions", "zsh"], "#compdef selvedge"),
         (&["man"], ".TH selvedge"),
         (&["--help"], "Exit codes"),
+        (&["--help"], "\n\nHub commands:\n  hub "),
+        (&["help"], "\n\nOptions:\n  -h, --help"),
         (&["run", "--help"], "The maximum is five"),
     ] {
         let out = env.selvedge(args).run();
@@ -233,4 +308,131 @@ fn completions_man_and_help_are_generated() {
             out.stdout
         );
     }
+}
+
+#[test]
+fn show_of_a_check_needs_one_of_several_attempts() {
+    let env = env_with_repo();
+    let agent = agent(&env, "date +%N >> out");
+    let run = ["run", "x", "--agent-cmd", &agent, "--check", "exit 1"];
+    let run = env.selvedge(run).args(["--retries", "1"]).run();
+    run.assert_code(1);
+    let out = env.selvedge(["show", "--check", "1"]).run();
+    out.assert_code(2);
+    assert!(out.stderr.contains("--attempt N"), "{}", out.stderr);
+}
+
+#[test]
+fn nothing_to_list_is_not_an_error() {
+    let env = env_with_repo();
+    for command in ["list", "show", "stats"] {
+        let out = env.selvedge([command]).run();
+        out.assert_code(0);
+        assert_eq!(out.stdout, "", "{command}");
+        assert!(out.stderr.contains("no runs yet"), "{}", out.stderr);
+    }
+    let json = |command| {
+        let out = env.selvedge([command, "--format", "json"]).run();
+        out.assert_code(0);
+        out.json()
+    };
+    assert_eq!(json("list"), serde_json::json!([]));
+    assert_eq!(json("show"), serde_json::json!({}));
+    assert!(json("stats").is_object());
+    let lines = env.selvedge(["list", "--format", "jsonl"]).run();
+    lines.assert_code(0);
+    assert_eq!(lines.stdout, "");
+    env.selvedge(["show", "last"]).run().assert_code(2);
+}
+
+#[test]
+fn list_names_columns_and_directories() {
+    let env = env_with_repo();
+    let agent = agent(&env, "echo good > out");
+    let task = format!("{}end", "a long task ".repeat(8));
+    let run = [
+        "run",
+        &task,
+        "--agent-cmd",
+        &agent,
+        "--check",
+        "test -s out",
+    ];
+    env.selvedge(run).run().assert_code(0);
+    let listed = env.selvedge(["list"]).run().stdout;
+    let lines: Vec<&str> = listed.lines().collect();
+    assert_eq!(lines.len(), 2, "{listed}");
+    assert!(lines[0].contains("directory"), "{listed}");
+    let directory = env.work_dir();
+    let name = directory.file_name().unwrap().to_str().unwrap();
+    assert!(lines[1].contains(&format!("/{name}  ")), "{listed}");
+    assert!(lines[1].ends_with("task end"), "not truncated: {listed}");
+}
+
+#[test]
+fn agent_cmd_may_contain_shell_syntax() {
+    let env = env_with_repo();
+    let agent = "cat > /dev/null && echo 'good work' | tr g G > out";
+    let run = ["run", "x", "--agent-cmd", agent, "--check", "test -s out"];
+    env.selvedge(run).run().assert_code(0);
+    assert_eq!(env.read("out"), "Good work\n");
+}
+
+#[test]
+fn man_has_a_page_for_every_command() {
+    let env = env_with_repo();
+    let page = env.selvedge(["man", "config", "show"]).run();
+    page.assert_code(0);
+    assert!(
+        page.stdout.contains(".TH selvedge-config-show"),
+        "{}",
+        page.stdout
+    );
+    env.selvedge(["man", "nonsense"]).run().assert_code(2);
+    env.selvedge(["man", "--dir", "pages/man1"])
+        .run()
+        .assert_code(0);
+    for name in ["selvedge", "selvedge-run", "selvedge-config-show"] {
+        let page = env.read(format!("pages/man1/{name}.1"));
+        assert!(page.contains(&format!(".TH {name} 1")), "{name}: {page}");
+    }
+}
+
+#[test]
+fn output_format_is_an_argument_of_every_command_with_json() {
+    let env = env_with_repo();
+    env.selvedge(["demo"]).run().assert_code(0);
+    for args in [
+        &["doctor"][..],
+        &["config", "show"],
+        &["gc", "--dry-run"],
+        &["digest"],
+        &["list"],
+        &["stats"],
+    ] {
+        let out = env
+            .selvedge(args)
+            .args(["--format", "json"])
+            .stdin("")
+            .run();
+        assert!(!out.json().is_null(), "{args:?}");
+        env.selvedge(args).arg("--json").run().assert_code(2);
+    }
+}
+
+/// Python provides the terminal; the character is Ctrl-D, the end of the input.
+#[test]
+fn digest_on_a_terminal_says_that_it_waits() {
+    let env = env_with_repo();
+    let script = "import pty, sys; pty.spawn(sys.argv[1:])";
+    let python = env.command("python3").args(["-c", script]);
+    let out = python
+        .args([env!("CARGO_BIN_EXE_selvedge"), "digest"])
+        .stdin("\u{4}")
+        .run();
+    assert!(
+        out.stdout.contains("waiting for a tool's output"),
+        "{}",
+        out.stdout
+    );
 }

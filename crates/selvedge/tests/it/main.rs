@@ -10,6 +10,7 @@ mod api;
 mod attest;
 mod bad_input;
 mod budgets;
+mod check_slots;
 mod clients;
 mod commands;
 mod corrected;

@@ -114,7 +114,10 @@ fn mcp_digest_and_show_work_and_bad_calls_are_rejected() {
         .iter()
         .map(|tool| tool["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["verify", "digest", "show"]);
+    let expected = [
+        "verify", "digest", "show", "explain", "run", "submit", "watch", "review", "restore",
+    ];
+    assert_eq!(names, expected);
     assert!(
         tools
             .iter()
@@ -144,10 +147,114 @@ fn mcp_digest_and_show_work_and_bad_calls_are_rejected() {
         ("digest", json!({})),
         ("verify", json!({"dir": "/"})),
         ("digest", json!({"output": 7})),
+        ("run", json!({})),
+        ("review", json!({"run": "last", "decision": "accept"})),
     ] {
         let answer = session.call(tool, &arguments);
         assert_eq!(answer["error"]["code"], -32602, "{answer}");
     }
     drop(session.input);
     session.server.wait().assert_code(0);
+}
+
+/// An environment whose settings name an agent that creates a file.
+fn env_with_agent() -> TestEnv {
+    let env = env_with_repo();
+    let program = agent(&env, "echo good > out");
+    env.write(
+        "../config/selvedge/config.toml",
+        format!("agent = \"mine\"\nverification.baseline = \"off\"\n[agents.mine]\nkind = \"command\"\nprogram = [\"{program}\"]\n"),
+    );
+    env
+}
+
+#[test]
+fn mcp_run_reports_progress_and_can_be_reverted() {
+    let env = env_with_agent();
+    let mut session = Session::open(&env);
+    let arguments = json!({"task": "do it", "checks": ["test -s out"]});
+    let answer = session.request(
+        "tools/call",
+        &json!({"name": "run", "arguments": arguments, "_meta": {"progressToken": "p"}}),
+    );
+    let (text, is_error) = tool_text(&answer);
+    assert!(!is_error && text.contains("verified"), "{text}");
+    let output = session.server.stdout();
+    let progress = output
+        .lines()
+        .find(|line| line.contains("notifications/progress"));
+    assert!(progress.unwrap().contains("\"progressToken\":\"p\""));
+
+    let answer = session.call("restore", &json!({"original": true}));
+    assert!(tool_text(&answer).0.contains("undo:"), "{answer}");
+    assert!(!env.work_dir().join("out").exists());
+
+    let arguments = json!({"run": "last", "decision": "accept", "attempt": 1});
+    let answer = session.call("review", &arguments);
+    let (text, is_error) = tool_text(&answer);
+    assert!(is_error && text.contains("not awaiting review"), "{text}");
+    for (tool, arguments) in [
+        ("run", json!({"task": "do it", "dir": "/"})),
+        ("submit", json!({"task": "--help"})),
+        ("watch", json!({})),
+    ] {
+        let answer = session.call(tool, &arguments);
+        assert!(tool_text(&answer).1, "{answer}");
+    }
+    drop(session.input);
+    session.server.wait().assert_code(0);
+}
+
+#[test]
+fn mcp_explain_and_resources_say_what_failed() {
+    let env = env_with_agent();
+    let mut session = Session::open(&env);
+    let arguments = json!({
+        "task": "do it",
+        "checks": ["grep better out || { echo 'app.py:7: error: bad'; exit 1; }"],
+        "retries": 0,
+    });
+    let answer = session.call("run", &arguments);
+    let (text, is_error) = tool_text(&answer);
+    assert!(!is_error && text.contains("(exit code 1)"), "{text}");
+
+    let answer = session.call("explain", &json!({}));
+    let (text, is_error) = tool_text(&answer);
+    assert!(!is_error, "{text}");
+    for part in ["max retries exhausted", "attempt 1:", "app.py:7"] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+
+    let templates = session.request("resources/templates/list", &json!({}));
+    let templates = templates["result"]["resourceTemplates"].as_array().cloned();
+    assert_eq!(templates.unwrap().len(), 2);
+    let listed = session.request("resources/list", &json!({}));
+    let listed = listed["result"]["resources"].as_array().unwrap().clone();
+    assert_eq!(listed.len(), 2);
+    let mut read = |uri: &Value| session.request("resources/read", &json!({"uri": uri}));
+    let report = read(&listed[0]["uri"]);
+    let report = report["result"]["contents"][0]["text"].as_str().unwrap();
+    let report: Value = serde_json::from_str(report).unwrap();
+    assert_eq!(report["status"], "fail");
+    let digest = read(&json!("selvedge://runs/last/digest/1"));
+    let digest = digest["result"]["contents"][0]["text"].as_str().unwrap();
+    assert!(digest.contains("app.py:7"), "{digest}");
+    for unknown in ["selvedge://runs/last/digest/9", "file:///etc/passwd"] {
+        let answer = read(&json!(unknown));
+        assert!(answer["error"].is_object(), "{answer}");
+    }
+    drop(session.input);
+    session.server.wait().assert_code(0);
+}
+
+#[test]
+fn mcp_registry_entry_names_this_version_and_command() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/server.json");
+    let entry: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let package = &entry["packages"][0];
+    for version in [&entry["version"], &package["version"]] {
+        assert_eq!(version, env!("CARGO_PKG_VERSION"));
+    }
+    assert_eq!(package["packageArguments"][0]["value"], "mcp");
+    assert!(entry["description"].as_str().unwrap().len() <= 100);
 }

@@ -1,7 +1,7 @@
 //! Reviews on this machine: they apply to exactly the named attempt and tree, and to the latest run of the
 //! directory if no run is named.
 
-use selvedge_testkit::{CommandOutput, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv, is_available};
 use serde_json::{Value, json};
 
 use crate::fixtures::{agent, env_with_repo, run_json, wait_for};
@@ -171,6 +171,22 @@ fn default_run_is_the_latest_of_the_directory() {
         out.assert_code(2);
         assert!(out.stderr.contains("no runs in"), "{}", out.stderr);
     }
+}
+
+#[test]
+fn review_needs_no_standard_error() {
+    const FULL: &str = "/dev/full";
+    if !is_available(FULL, &std::fs::metadata(FULL)) {
+        return;
+    }
+    let env = shop();
+    let run = id(&leaves_early(&env, "one"));
+    let script = format!("\"$0\" review --accept 2> {FULL}");
+    let shell = env.command("sh").args(["-c", &script]);
+    let review = shell.arg(env!("CARGO_BIN_EXE_selvedge"));
+    let review = review.dir(env.work_dir().join("one"));
+    review.run().assert_code(0);
+    assert_eq!(run_state(&env, &run), "finished");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn stdout_error_fails_every_command() {
         &["show", "--attempt", "1", "--transcript"],
         &["stats"],
         &["digest"],
-        &["digest", "--json"],
+        &["digest", "--format", "json"],
         &["config", "show"],
         &["config", "default"],
         &["completions", "bash"],
@@ -97,6 +97,16 @@ fn stdout_error_of_run_is_9_after_the_run_is_finished() {
         full(&env, &[&run_with(&agent, "false")[..], &more].concat()).assert_code(1);
         // Progress that cannot be written does not change the verdict.
         redirected(&env, &run, &format!("2> {FULL}")).assert_code(0);
+    }
+}
+
+#[test]
+fn stdout_closed_from_the_start_is_not_an_error() {
+    let env = env_with_repo();
+    for args in [&["config", "default"][..], &["--help"], &["list"]] {
+        let out = redirected(&env, args, ">&-");
+        out.assert_code(0);
+        assert!(!out.stderr.contains("panicked"), "{args:?}: {}", out.stderr);
     }
 }
 

@@ -237,7 +237,7 @@ fn large_output_is_shown_in_pages() {
     let browser = open_browser(&env, &ui);
     let address = format!("{}/tasks/{id}/attempts/1/checks/1", ui.origin);
     browser.open_url(&address);
-    browser.wait_for_text(".title", "MB");
+    browser.wait_for_text(".title", "MiB");
     assert!(browser.text("#output").starts_with("0123456789abcdef"));
     browser.click("a[rel=next]");
     browser.wait_until("location.search === '?page=2'");

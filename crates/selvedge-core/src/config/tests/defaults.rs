@@ -45,7 +45,7 @@ fn defaults_and_examples_are_valid_without_a_warning() {
 }
 
 #[test]
-fn every_key_of_the_schema_stands_in_the_defaults() {
+fn defaults_document_every_key() {
     let examples = person(&with_examples()).tree;
     let schema = json_schema();
     let has = |key: &SettingKey| examples.at(key).is_some();
@@ -86,7 +86,7 @@ fn elements(tree: &ConfigNode, key: &str) -> Vec<ConfigNode> {
 }
 
 #[test]
-fn every_single_value_has_a_variable() {
+fn defaults_have_a_variable_for_every_scalar() {
     const LISTS: [&str; 17] = [
         "agents",
         "checks",
@@ -124,7 +124,7 @@ fn every_single_value_has_a_variable() {
 }
 
 #[test]
-fn the_text_and_the_code_name_the_same_cap() {
+fn defaults_document_the_retry_limit() {
     assert!(DEFAULT_TOML.contains(&format!("0 to {}", RunSpec::MAX_RETRIES)));
     let retries = person(&format!(
         "verification.max_retries = {}",
@@ -135,7 +135,7 @@ fn the_text_and_the_code_name_the_same_cap() {
 
 /// The guide's tables and examples must match the code as well.
 #[test]
-fn the_guide_says_the_same() {
+fn defaults_match_the_guide() {
     const GUIDE: &str = include_str!("../../../../../docs/reference/configuration.md");
     let defaults = resolve([]).unwrap();
     for key in all_keys(&json_schema()).iter().map(ToString::to_string) {

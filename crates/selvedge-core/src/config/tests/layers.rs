@@ -12,7 +12,7 @@ fn environment(variables: &[(&str, &str)]) -> ConfigLayer {
 }
 
 #[test]
-fn each_layer_overrides_the_one_below() {
+fn layers_override_lower_ones() {
     let file = |retries| format!("verification.max_retries = {retries}");
     let mut layers = Vec::new();
     let mut expect = |layer: ConfigLayer, retries: u32, origin: &str| {
@@ -49,10 +49,10 @@ fn each_layer_overrides_the_one_below() {
 }
 
 #[test]
-fn every_flag_arrives() {
+fn layers_include_every_flag() {
     let flags = Flags {
         agent: None,
-        agent_cmd: Some("aider --yes 'two words'".to_owned()),
+        agent_cmd: Some(["aider", "--yes", "two words"].map(str::to_owned).to_vec()),
         escalate: vec!["ollama".to_owned()],
         checks: vec!["cargo test".to_owned(), "cargo clippy".to_owned()],
         retries: Some(5),
@@ -110,7 +110,7 @@ fn every_flag_arrives() {
 }
 
 #[test]
-fn variables_carry_every_type_and_an_empty_one_is_none() {
+fn layers_parse_variables_of_every_type() {
     let layer = environment(&[
         ("SELVEDGE_AGENT", "ollama"),
         ("SELVEDGE_WORKSPACE_SNAPSHOTS", "false"),
@@ -129,7 +129,7 @@ fn variables_carry_every_type_and_an_empty_one_is_none() {
 }
 
 #[test]
-fn checks_become_steps() {
+fn layers_convert_checks_to_steps() {
     let resolved = of_repository(
         r#"
         [[checks]]
@@ -163,7 +163,7 @@ fn checks_become_steps() {
 }
 
 #[test]
-fn an_agent_takes_what_it_leaves_out_from_the_one_named_like_its_kind() {
+fn layers_agent_inherits_from_its_kind() {
     let resolved = resolve([person(
         r#"
         [agents.claude]
@@ -188,7 +188,7 @@ fn an_agent_takes_what_it_leaves_out_from_the_one_named_like_its_kind() {
 }
 
 #[test]
-fn what_a_repository_says_of_an_agent_is_shown() {
+fn layers_show_agent_settings_of_repository() {
     let layers = [
         person("agents.claude.args = [\"--verbose\"]\nagents.opus.kind = \"claude\""),
         repository(
@@ -276,14 +276,14 @@ fn any_layer() -> impl Strategy<Value = ConfigLayer> {
 
 proptest! {
     #[test]
-    fn laying_over_is_associative(a in any_layer(), b in any_layer(), c in any_layer()) {
+    fn layers_merge_is_associative(a in any_layer(), b in any_layer(), c in any_layer()) {
         let left = a.tree.clone().overlay(b.tree.clone()).overlay(c.tree.clone());
         let right = a.tree.overlay(b.tree.overlay(c.tree));
         prop_assert_eq!(left, right);
     }
 
     #[test]
-    fn the_later_layer_wins_and_the_rest_stays(a in any_layer(), b in any_layer()) {
+    fn layers_merge_replaces_only_set_keys(a in any_layer(), b in any_layer()) {
         use crate::config::key::SettingKey;
         let merged = a.tree.clone().overlay(b.tree.clone());
         let root = SettingKey::default();
@@ -299,7 +299,7 @@ proptest! {
 }
 
 #[test]
-fn a_models_price_and_effort_belong_to_the_agents_that_use_it() {
+fn layers_apply_price_and_effort_of_models() {
     let resolved = of_repository(
         r#"
         [prices."qwen3-coder"]

@@ -38,7 +38,7 @@ fn answered(files: &[&str]) -> String {
 }
 
 #[test]
-fn unknown_keys() {
+fn messages_for_unknown_keys() {
     answers(
         "unknown_keys",
         &[
@@ -54,7 +54,7 @@ fn unknown_keys() {
 }
 
 #[test]
-fn wrong_values() {
+fn messages_for_wrong_values() {
     answers(
         "wrong_values",
         &[
@@ -80,7 +80,7 @@ fn wrong_values() {
 }
 
 #[test]
-fn checks_that_make_no_sense() {
+fn messages_for_invalid_checks() {
     answers(
         "checks_that_make_no_sense",
         &[
@@ -99,7 +99,7 @@ fn checks_that_make_no_sense() {
 }
 
 #[test]
-fn agents_that_make_no_sense() {
+fn messages_for_invalid_agents() {
     answers(
         "agents_that_make_no_sense",
         &[
@@ -118,7 +118,7 @@ fn agents_that_make_no_sense() {
 }
 
 #[test]
-fn flags_and_variables_are_named() {
+fn messages_name_flags_and_variables() {
     let flags = ConfigLayer::flags(&Flags {
         retries: Some(6),
         ..Flags::default()
@@ -137,7 +137,7 @@ fn flags_and_variables_are_named() {
 }
 
 #[test]
-fn a_mistake_is_told_even_where_a_later_layer_overrides_it() {
+fn messages_report_overridden_errors() {
     let error = resolve([person("agent = 7"), person("agent = \"claude\"")]).unwrap_err();
     assert!(
         error
@@ -148,7 +148,7 @@ fn a_mistake_is_told_even_where_a_later_layer_overrides_it() {
 }
 
 #[test]
-fn a_persons_own_file_may_name_variables() {
+fn messages_allow_variables_in_user_file() {
     let text = "agents.claude.env.ANTHROPIC_API_KEY = { from = \"MY_KEY\" }".to_owned();
     let layer = ConfigLayer::file(FileOwner::Person, "config.toml", text).unwrap();
     assert_eq!(

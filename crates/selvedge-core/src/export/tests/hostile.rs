@@ -91,7 +91,7 @@ fn outside_of_fences(markdown: &str) -> Vec<&str> {
 
 proptest! {
     #[test]
-    fn foreign_text_stays_text(text in hostile()) {
+    fn export_escapes_untrusted_text(text in hostile()) {
         let session = SessionOutcome::new(SessionStatus::Success);
         let shapes = [text.as_str(), ""].map(|text| {
             let report = saying(text);

@@ -72,7 +72,7 @@ fn judged(run: &Run, now: CheckReport) -> Report {
 use CheckStatus::{Fail, Pass};
 
 #[test]
-fn what_was_mended_is_named_and_what_failed_before_blocks_all_the_same() {
+fn baseline_comparison_names_fixed_and_blocks_old_failures() {
     let run = run(check(Fail, &["a"], &["b", "c"]), &[]);
     let report = judged(&run, check(Pass, &["a", "b", "c"], &[]));
     assert_eq!(report.status, ReportStatus::Pass);
@@ -87,7 +87,7 @@ fn what_was_mended_is_named_and_what_failed_before_blocks_all_the_same() {
 }
 
 #[test]
-fn regression_is_named_by_its_tests_and_an_old_failure_by_its_message() {
+fn baseline_comparison_names_regressions_and_old_failures() {
     let before = failing(
         &["a", "d"],
         &[("b", "assert 0 == 3"), ("c", "KeyError: 'x'")],
@@ -126,7 +126,7 @@ fn regression_is_named_by_its_tests_and_an_old_failure_by_its_message() {
 }
 
 #[test]
-fn tests_that_were_read_in_different_modes_are_not_compared() {
+fn baseline_comparison_skips_tests_of_other_readers() {
     use selvedge_digest::TestReader;
     let read = |mode: &str, mut check: CheckReport| {
         let reader = TestReader {
@@ -172,7 +172,7 @@ fn failing(passed: &[&str], failed: &[(&str, &str)]) -> CheckReport {
 }
 
 #[test]
-fn known_failures_are_excused_where_they_fail_as_before() {
+fn known_failures_are_excused_if_unchanged() {
     let before = failing(&["a"], &[("b", "assert 0 == 3"), ("c", "KeyError: 'x'")]);
     let run = run(before, &["b", "c", "d", "a"]);
     let excused = |now: CheckReport| {
@@ -218,7 +218,7 @@ fn known_failures_are_excused_where_they_fail_as_before() {
 }
 
 #[test]
-fn known_check_without_test_ids_fails_with_the_same_message() {
+fn known_failures_of_check_without_ids_need_same_message() {
     let lint = |summary: &str| CheckReport {
         failures: vec![selvedge_digest::Failure {
             summary: summary.to_owned(),
@@ -242,7 +242,7 @@ fn known_check_without_test_ids_fails_with_the_same_message() {
 }
 
 #[test]
-fn missing_tests_leave_the_pass_to_a_person() {
+fn missing_tests_need_review() {
     let run = run(check(Pass, &["a", "b"], &[]), &[]);
     let report = judged(&run, check(Pass, &["a"], &[]));
     assert_eq!(report.status, ReportStatus::Pass);
@@ -254,7 +254,7 @@ fn missing_tests_leave_the_pass_to_a_person() {
 }
 
 #[test]
-fn failures_in_the_output_of_a_check_that_passed_with_them_before_are_no_contradiction() {
+fn baseline_comparison_accepts_old_failures_in_passing_output() {
     let inner = |failed: &[&str]| check(Pass, &["a"], failed);
     let before = run(inner(&["inner"]), &[]);
     let same = judged(&before, inner(&["inner"]));
@@ -264,7 +264,7 @@ fn failures_in_the_output_of_a_check_that_passed_with_them_before_are_no_contrad
 }
 
 #[test]
-fn a_runner_that_was_loaded_from_the_workspace_leaves_the_pass_to_a_person() {
+fn replaced_runner_module_needs_review() {
     let from = |modules: &[&str]| CheckReport {
         replaced_modules: modules.iter().map(|&it| it.to_owned()).collect(),
         ..check(Pass, &["a"], &[])
@@ -282,7 +282,7 @@ fn a_runner_that_was_loaded_from_the_workspace_leaves_the_pass_to_a_person() {
 }
 
 #[test]
-fn missing_tests_are_noted_beside_known_failures() {
+fn missing_tests_are_noted_with_known_failures() {
     let with = |passed: &[&str]| failing(passed, &[("c", "assert 0 == 3")]);
     let run = run(with(&["a", "b"]), &["c"]);
     assert_eq!(judged(&run, with(&["a", "b"])).review_reason(), None);
@@ -291,7 +291,7 @@ fn missing_tests_are_noted_beside_known_failures() {
 }
 
 #[test]
-fn a_failing_test_that_was_deleted_is_not_fixed() {
+fn missing_tests_include_deleted_failures() {
     let run = run(check(Fail, &["a"], &["b"]), &[]);
     let checked = judged(&run, check(Pass, &["a"], &[])).checks.remove(0);
     assert!(checked.marks.missing && !checked.marks.fixed);
@@ -299,7 +299,7 @@ fn a_failing_test_that_was_deleted_is_not_fixed() {
 }
 
 #[test]
-fn evidence_that_is_weaker_than_before_is_no_pass() {
+fn weaker_evidence_is_not_a_pass() {
     let by = |evidence| CheckReport {
         evidence: Some(evidence),
         ..check(Pass, &["a"], &[])
@@ -313,7 +313,7 @@ fn evidence_that_is_weaker_than_before_is_no_pass() {
 }
 
 #[test]
-fn reruns_tell_a_flake_from_a_failure() {
+fn reruns_separate_flaky_from_failing() {
     let run = run(check(Pass, &["a"], &[]), &[]);
     let seen = |here: &[bool], there: &[bool]| {
         let now = CheckReport {

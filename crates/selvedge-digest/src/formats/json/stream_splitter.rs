@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn members_and_elements_are_values() {
+    fn json_splitter_returns_members_and_elements() {
         assert_eq!(
             values(r#"{"a": 1, "b\"": [{"c": [2]}, "d]"], "e": {"f": {}}, "g": []}"#),
             [
@@ -359,26 +359,26 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_kept_whole() {
+    fn json_splitter_keeps_whole_entries() {
         let text = r#"{"reason":"x","target":{"a":[1]}}"#;
         assert_eq!(values(text), ["first=reason", &format!("={text}")]);
     }
 
     #[test]
-    fn what_was_read_of_a_truncated_document_stands() {
+    fn json_splitter_keeps_values_of_truncated_document() {
         assert_eq!(values(r#"[{"a":1},{"b":"#), ["first=a", r#"={"a":1}"#]);
         assert_eq!(cut(&[b"[{\"a\":1},{"]).1, JsonProgress::Open);
     }
 
     #[test]
-    fn a_value_that_is_too_long_is_lost_alone() {
+    fn json_splitter_loses_only_too_long_value() {
         let long = "x".repeat(VALUE_BYTES);
         let text = format!(r#"{{"a":["{long}",1]}}"#);
         assert_eq!(values(&text), ["first=a", "a=lost", "a=1"]);
     }
 
     #[test]
-    fn no_json_is_told_at_once() {
+    fn json_splitter_rejects_other_text_early() {
         for text in ["{ return 1", "[INFO] x", "{\"a\":1]", "{{", "[1,2}"] {
             assert_eq!(cut(&[text.as_bytes()]).1, JsonProgress::Broken, "{text}");
         }

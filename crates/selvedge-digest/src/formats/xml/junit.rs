@@ -199,7 +199,12 @@ impl JunitXmlParser {
         if class.contains("::") || name.contains("::") || within("nextest-run") {
             return format!("{class} {name}");
         }
-        format!("{class}.{name}")
+        // karma ends the class with the suite that its test's name begins with.
+        let (package, suite) = class.split_at(class.rfind('.').map_or(0, |at| at + 1));
+        match name.strip_prefix(suite) {
+            Some(test) if test.starts_with(' ') => format!("{package}{name}"),
+            _ => format!("{class}.{name}"),
+        }
     }
 
     fn close_case(&mut self, findings: &mut Findings) {

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_and_text() {
+    fn xml_splitter_returns_tags_and_text() {
         let text = "<?xml version='1.0'?>\n<!-- <x> -- --><!DOCTYPE r>\n<r n:b=\">\" a='1 &lt; 2'><s a=\"'\"/>é &amp; &#x3C;\
             <![CDATA[<t> ]] ]>&amp;]]></r>";
         assert_eq!(
@@ -323,12 +323,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_of_a_truncated_document_stands() {
+    fn xml_splitter_keeps_tags_of_truncated_document() {
         assert_eq!(read("<r><s>x</s><t a=\"").0, "<r><s>x</>");
     }
 
     #[test]
-    fn long_text_comes_in_parts() {
+    fn xml_splitter_splits_long_text() {
         let text = "0123456\n".repeat(TEXT_BYTES / 4);
         for document in [
             format!("<r>{text}</r>"),
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn no_xml_is_told_at_once() {
+    fn xml_splitter_rejects_other_text_early() {
         for text in ["x", "< a", "<>", "</r>"] {
             assert_eq!(read(text).1, XmlProgress::Broken, "{text}");
         }

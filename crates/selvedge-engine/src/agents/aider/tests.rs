@@ -47,7 +47,7 @@ fn outcome(records: &[&str], printed: &str) -> SessionOutcome {
 }
 
 #[test]
-fn an_answered_message_is_a_success_with_its_tokens_and_its_cost() {
+fn aider_answered_message_is_a_success() {
     let outcome = outcome(&[SENT, ANSWERED, SENT, ANSWERED, ENDED], "");
     assert_eq!(outcome.status, SessionStatus::Success);
     assert_eq!(outcome.text, "It is 42.");
@@ -57,7 +57,7 @@ fn an_answered_message_is_a_success_with_its_tokens_and_its_cost() {
 }
 
 #[test]
-fn an_exit_code_of_0_without_an_answer_is_none() {
+fn aider_exit_0_without_answer_is_a_failure() {
     let printed = "litellm.InternalServerError: no\nRetrying in 0.2 seconds...\n\
                    litellm.AuthenticationError: bad key";
     let unanswered = outcome(&[SENT, ANSWERED, SENT, ENDED], printed);
@@ -70,7 +70,7 @@ fn an_exit_code_of_0_without_an_answer_is_none() {
 }
 
 #[test]
-fn commits_are_the_users_and_a_judge_edits_nothing() {
+fn aider_arguments_disable_commits_and_judge_edits() {
     let allowance = SessionAllowance {
         turns: None,
         cost: None,

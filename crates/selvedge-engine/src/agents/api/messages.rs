@@ -109,7 +109,7 @@ mod tests {
     use crate::agents::chat::conversation;
 
     #[test]
-    fn answers_to_the_calls_of_one_turn_stay_together() {
+    fn messages_group_answers_of_one_turn() {
         let called = |id: &str| conversation::RequestedToolCall {
             function: FunctionCall {
                 id: id.to_owned(),

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_left_alone() {
+    fn context_keeps_what_fits() {
         let mut messages = conversation(3);
         let budget = total_size(&messages);
         fit_to_budget(&mut messages, OPENING, budget);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_answers_are_shortened_first() {
+    fn context_shortens_oldest_answers_first() {
         let mut messages = conversation(4);
         let budget = total_size(&messages) - 700;
         fit_to_budget(&mut messages, OPENING, budget);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_budget_is_kept_that_can_be_and_the_opening_always() {
+    fn context_keeps_budget_and_opening() {
         let opening = conversation(0);
         for budget in (0..20_000).step_by(100) {
             let mut messages = conversation(8);

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_common_forms_are_read() {
+    fn text_tool_calls_common_forms() {
         let write = ("write_file", json!({"path": "a"}));
         for text in [
             r#"<tool_call>{"name": "write_file", "arguments": {"path": "a"}}</tool_call>"#,
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn several_calls_keep_their_order_and_values_their_lines() {
+    fn text_tool_calls_keep_order_and_lines() {
         let text = "{\"name\":\"run_command\",\"arguments\":{\"command\":\"ls\"}} then \
                     <function=write_file><parameter=content>\n\na\n\n</parameter></function>";
         let expect = [
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_call_of_a_tool_is_talk() {
+    fn text_tool_calls_ignore_other_text() {
         for text in [
             "Done.",
             r#"{"name": "delete_everything", "arguments": {}}"#,
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn thoughts_are_not_said() {
+    fn text_tool_calls_remove_thoughts() {
         for (text, said) in [
             ("<think>hm</think>\nDone.", "Done."),
             ("hm</think>Done.", "Done."),

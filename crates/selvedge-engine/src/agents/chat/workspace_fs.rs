@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_directories_are_made() {
+    fn workspace_fs_writes_and_creates_directories() {
         let place = ConfinedFixture::new();
         let root = place.root();
         root.write("new/deep/file", b"one, and longer").unwrap();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leads_out_of_the_workspace() {
+    fn workspace_fs_rejects_paths_outside() {
         let place = ConfinedFixture::new();
         symlink("../outside", place.workspace().join("link")).unwrap();
         symlink("../outside/secret", place.workspace().join("secret")).unwrap();
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_without_the_kernels_help_follows_no_link() {
+    fn workspace_fs_fallback_follows_no_link() {
         let place = ConfinedFixture::new();
         std::fs::write(place.workspace().join("src/file"), "inside").unwrap();
         symlink("../outside", place.workspace().join("link")).unwrap();
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn gits_own_files_are_not_written_and_nothing_waits_for_ever() {
+    fn workspace_fs_rejects_git_files_and_pipes() {
         let place = ConfinedFixture::new();
         let root = place.root();
         for name in [".git/hooks/pre-commit", "src/.GIT/config"] {
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_stays_inside_is_followed() {
+    fn workspace_fs_follows_inner_link() {
         let place = ConfinedFixture::new();
         std::fs::write(place.workspace().join("src/file"), "inside").unwrap();
         symlink("src/file", place.workspace().join("alias")).unwrap();

@@ -61,7 +61,7 @@ fn result(fields: &str) -> String {
 }
 
 #[test]
-fn a_success_is_told_in_full() {
+fn parser_reads_successful_session() {
     let outcome = outcome(recording!("success"), exited(0));
     let expect = SessionOutcome {
         text: "Done.".into(),
@@ -97,7 +97,7 @@ fn a_success_is_told_in_full() {
 }
 
 #[test]
-fn people_see_what_happens_in_the_order_in_which_it_happens() {
+fn claude_activities_keep_their_order() {
     let (_, told) = read(recording!("success"));
     let text = |text: &str| Activity::Text(text.into());
     let started = |name: &str, subject: &str| Activity::ToolStarted {
@@ -127,7 +127,7 @@ fn people_see_what_happens_in_the_order_in_which_it_happens() {
 }
 
 #[test]
-fn the_last_record_decides_how_a_session_ended() {
+fn claude_last_record_decides_status() {
     use SessionStatus::{Budget, Failed, Success, TurnLimit};
     for (lines, code, status, error) in [
         (
@@ -178,7 +178,7 @@ fn the_last_record_decides_how_a_session_ended() {
 }
 
 #[test]
-fn a_session_that_had_succeeded_is_not_undone_by_a_late_stop() {
+fn claude_success_is_kept_after_late_stop() {
     use SessionStatus::{Cancelled, Infra, Success, Timeout};
     for (lines, stop, status) in [
         (recording!("success"), Timeout, Success),
@@ -197,7 +197,7 @@ fn a_session_that_had_succeeded_is_not_undone_by_a_late_stop() {
 }
 
 #[test]
-fn what_a_session_says_after_our_own_signal_is_no_success() {
+fn claude_success_after_signal_does_not_count() {
     use SessionStatus::{Cancelled, Timeout};
     let signalled = Instant::now();
     for lines in [
@@ -217,7 +217,7 @@ fn what_a_session_says_after_our_own_signal_is_no_success() {
 }
 
 #[test]
-fn both_subtype_and_is_error_must_say_success() {
+fn claude_success_needs_subtype_and_is_error() {
     use SessionStatus::{Failed, Success};
     for (fields, status) in [
         (r#""subtype":"success","is_error":false"#, Success),
@@ -243,7 +243,7 @@ fn both_subtype_and_is_error_must_say_success() {
 }
 
 #[test]
-fn without_a_last_record_exit_0_is_no_success_and_tokens_are_only_estimated() {
+fn claude_without_last_record_is_not_a_success() {
     let killed = outcome(recording!("killed"), exited(0));
     assert_eq!(killed.status, SessionStatus::Failed);
     assert_eq!(
@@ -266,7 +266,7 @@ fn without_a_last_record_exit_0_is_no_success_and_tokens_are_only_estimated() {
 }
 
 #[test]
-fn a_message_is_counted_once_however_its_records_are_interleaved() {
+fn claude_message_is_counted_once() {
     let record = |id: &str, output: u32| {
         format!(
             r#"{{"type":"assistant","message":{{"id":"{id}","model":"claude-opus-4-8",
@@ -286,7 +286,7 @@ fn a_message_is_counted_once_however_its_records_are_interleaved() {
 }
 
 #[test]
-fn what_cannot_be_read_is_counted_and_harms_nothing_else() {
+fn claude_unreadable_records_are_counted() {
     let mut lines = b"{\"type\":\"assis\n\xff\xfe\n[1]\n{\"type\":\"moon_phase\"}\n\n".to_vec();
     lines.extend_from_slice(b"{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"text\",\"text\":\"\xff ok\"}]}}\n");
     lines.extend_from_slice(result(r#""subtype":"success","num_turns":"three""#).as_bytes());
@@ -298,7 +298,7 @@ fn what_cannot_be_read_is_counted_and_harms_nothing_else() {
 }
 
 #[test]
-fn a_field_of_another_type_harms_no_other_field() {
+fn claude_field_of_other_type_is_ignored() {
     let lines = r#"{"type":"assistant","message":{"id":7,"model":["x"],"content":[{"type":"text","text":"hi"}],"usage":"much"},"session_id":{}}
 {"type":"assistant","message":"gone"}
 {"type":"result","subtype":"success","is_error":"no","result":["?"],"total_cost_usd":"1","errors":{},"modelUsage":{"claude-haiku-4-5":{"inputTokens":1000000,"costUSD":null}}}"#;
@@ -310,7 +310,7 @@ fn a_field_of_another_type_harms_no_other_field() {
 }
 
 #[test]
-fn the_programs_own_retries_are_counted_and_shown() {
+fn claude_retries_are_counted() {
     let recovered = recording!("api_recovered");
     assert_eq!(outcome(recovered, exited(0)).api_retries, 2);
     // These retries succeeded, so the count starts from zero.
@@ -329,7 +329,7 @@ fn the_programs_own_retries_are_counted_and_shown() {
 }
 
 #[test]
-fn only_trouble_that_may_pass_is_worth_another_session() {
+fn claude_only_transient_errors_are_retried() {
     let trouble = |rest: &str| result(&format!(r#""subtype":"success","is_error":true,{rest}"#));
     for (lines, passes) in [
         (recording!("api_overloaded").to_owned(), true),
@@ -360,7 +360,7 @@ fn only_trouble_that_may_pass_is_worth_another_session() {
 }
 
 #[test]
-fn the_weakest_source_of_a_cost_is_named() {
+fn claude_cost_has_weakest_source() {
     let source = |lines: &str| outcome(lines, exited(0)).cost.source;
     assert_eq!(source(recording!("success")), CostSource::Reported);
     let by_model = |cost: &str| {
@@ -373,7 +373,7 @@ fn the_weakest_source_of_a_cost_is_named() {
 }
 
 #[test]
-fn no_bytes_make_the_reader_fall_over() {
+fn claude_parser_accepts_any_bytes() {
     // A cheap replacement for the fuzz target: every prefix of every recording, cut at any
     // position.
     for lines in [

@@ -21,7 +21,7 @@ macro_rules! recording {
 type Session = recorded::RecordedSession<ParsedSession<CodexEventParser>>;
 
 #[test]
-fn a_success_is_told_in_full() {
+fn parser_reads_successful_session() {
     let session = Session::read(recording!("success"));
     let outcome = session.exited(0);
     assert_eq!(outcome.status, SessionStatus::Success);
@@ -48,7 +48,7 @@ fn a_success_is_told_in_full() {
 }
 
 #[test]
-fn people_see_what_happens() {
+fn codex_activities_are_reported() {
     let started = |name: &str, subject: &str| Activity::ToolStarted {
         name: name.into(),
         subject: subject.into(),
@@ -77,7 +77,7 @@ fn people_see_what_happens() {
 }
 
 #[test]
-fn its_own_last_record_decides() {
+fn codex_last_record_decides_status() {
     use SessionStatus::{Failed, Success};
     let session = Session::read(recording!("api_400"));
     assert_eq!(session.exited(0).status, Failed);
@@ -99,7 +99,7 @@ fn its_own_last_record_decides() {
 }
 
 #[test]
-fn trouble_with_the_api_that_may_pass_is_told_from_what_stays() {
+fn codex_transient_api_errors_are_recognised() {
     let busy = Session::read(recording!("api_503"));
     assert_eq!(busy.in_vain(), Some(5), "what it asked in vain is used up");
     assert_eq!(busy.exited(1).api_retries, 5);
@@ -109,7 +109,7 @@ fn trouble_with_the_api_that_may_pass_is_told_from_what_stays() {
 }
 
 #[test]
-fn foreign_records_are_counted_and_never_fatal() {
+fn codex_unknown_records_are_counted() {
     let hostile = r#"[]
 {"type":"item.completed","item":7}
 {"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":9,"output_tokens":"many"}}
@@ -124,7 +124,7 @@ no json
 }
 
 #[test]
-fn a_worker_may_write_below_its_workspace_and_a_judge_nowhere() {
+fn codex_arguments_restrict_writing() {
     let allowance = SessionAllowance {
         turns: None,
         cost: None,
@@ -154,7 +154,7 @@ fn a_worker_may_write_below_its_workspace_and_a_judge_nowhere() {
 }
 
 #[test]
-fn a_server_of_the_users_is_a_provider_with_bounded_retries() {
+fn codex_custom_server_is_a_provider() {
     let words = provider_flags(&recorded::request(), "http://127.0.0.1:1/\"v1", 2);
     for setting in [
         "model_providers.selvedge.stream_max_retries=2",

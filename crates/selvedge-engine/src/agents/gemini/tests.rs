@@ -21,7 +21,7 @@ macro_rules! recording {
 type Session = recorded::RecordedSession<ParsedSession<GeminiEventParser>>;
 
 #[test]
-fn a_success_is_told_in_full() {
+fn parser_reads_successful_session() {
     let session = Session::read(recording!("success"));
     let outcome = session.exited(0);
     assert_eq!(outcome.status, SessionStatus::Success);
@@ -47,7 +47,7 @@ fn a_success_is_told_in_full() {
 }
 
 #[test]
-fn a_limit_on_turns_and_an_error_are_told_apart() {
+fn gemini_turn_limit_and_error_differ() {
     let limit = Session::read(recording!("turn_limit")).exited(53);
     assert_eq!(limit.status, SessionStatus::TurnLimit);
     let refused = Session::read(recording!("api_400"));
@@ -58,7 +58,7 @@ fn a_limit_on_turns_and_an_error_are_told_apart() {
 }
 
 #[test]
-fn a_message_comes_in_pieces_and_another_begins_after_a_tool() {
+fn gemini_message_pieces_are_joined() {
     let piece = |text: &str| {
         format!(
             "{{\"type\":\"message\",\"role\":\"assistant\",\"content\":\"{text}\",\"delta\":true}}\n"
@@ -86,7 +86,7 @@ fn a_message_comes_in_pieces_and_another_begins_after_a_tool() {
 }
 
 #[test]
-fn what_several_models_cost_is_not_known() {
+fn gemini_cost_of_several_models_is_unknown() {
     let result = |models: &str| {
         format!(
             "{{\"type\":\"result\",\"status\":\"success\",\"stats\":{{\"input_tokens\":1000,\
@@ -103,7 +103,7 @@ fn what_several_models_cost_is_not_known() {
 }
 
 #[test]
-fn its_limits_are_settings_below_the_users() {
+fn gemini_limits_are_settings() {
     let allowance = SessionAllowance {
         turns: Some(7),
         cost: None,

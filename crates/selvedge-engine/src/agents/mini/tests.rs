@@ -47,7 +47,7 @@ fn outcome(exit_status: &str, request: SessionRequest) -> SessionOutcome {
 }
 
 #[test]
-fn a_success_is_told_in_full() {
+fn parser_reads_successful_session() {
     let outcome = outcome("Submitted", recorded::request());
     assert_eq!(outcome.status, SessionStatus::Success);
     assert_eq!(outcome.text, "It is 42.");
@@ -65,7 +65,7 @@ fn a_success_is_told_in_full() {
 }
 
 #[test]
-fn limits_and_failures_are_told_apart_though_the_exit_code_is_0() {
+fn mini_limits_and_failures_differ() {
     let limited = |max_turns, cost_left| {
         let mut request = recorded::request();
         request.limits.max_turns = max_turns;
@@ -84,7 +84,7 @@ fn limits_and_failures_are_told_apart_though_the_exit_code_is_0() {
 }
 
 #[test]
-fn its_limits_and_the_task_stand_in_its_configuration_and_nowhere_else() {
+fn mini_configuration_contains_limits_and_task() {
     let mut request = recorded::request();
     request.prompt = Prompt {
         task: "a\u{2028}b\u{7f} \u{1f600} {{x}}".to_owned(),

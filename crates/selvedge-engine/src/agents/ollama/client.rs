@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_does_not_depend_on_how_it_is_cut() {
+    async fn ollama_answer_is_independent_of_chunks() {
         let text = "{\"message\":{\"content\":\"Grü\"}}\n\n{\"message\":{\"content\":\"ße\"}}\n\
             {\"message\":{\"tool_calls\":[{\"function\":{\"name\":\"x\",\"arguments\":\"{\\\"a\\\":1}\"}}]}}\n\
             {\"done\":true,\"done_reason\":\"length\",\"prompt_eval_count\":7,\"eval_count\":3}";
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_without_its_end_is_none() {
+    async fn ollama_answer_needs_its_end() {
         for text in [
             "",
             "{\"message\":{}}\n",

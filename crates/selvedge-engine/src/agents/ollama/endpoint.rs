@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_read_as_ollama_reads_it() {
+    fn ollama_address_is_parsed_like_ollama() {
         for (address, url) in [
             ("127.0.0.1", "http://127.0.0.1:11434/api/chat"),
             ("0.0.0.0", "http://127.0.0.1:11434/api/chat"),
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn only_loopback_is_local() {
+    fn ollama_only_loopback_is_local() {
         let is_local = |address| Endpoint::parse(address).unwrap().is_local();
         assert!(is_local("localhost") && is_local("[::1]:1") && is_local("127.0.0.2"));
         assert!(!is_local("gpu.lan") && !is_local("10.0.0.1"));

@@ -20,7 +20,7 @@ macro_rules! recording {
 type Session = recorded::RecordedSession<ParsedSession<OpenCodeEventParser>>;
 
 #[test]
-fn a_success_is_told_in_full() {
+fn parser_reads_successful_session() {
     let outcome = Session::read(recording!("success")).exited(0);
     assert_eq!(outcome.status, SessionStatus::Success);
     assert_eq!(outcome.text, "It is 42.");
@@ -50,7 +50,7 @@ fn a_success_is_told_in_full() {
 }
 
 #[test]
-fn the_cost_of_all_steps_is_added_up() {
+fn opencode_cost_is_summed() {
     let step = |cost: &str, reason: &str| {
         format!(
             "{{\"type\":\"step_finish\",\"part\":{{\"reason\":\"{reason}\",\"cost\":{cost},\
@@ -64,7 +64,7 @@ fn the_cost_of_all_steps_is_added_up() {
 }
 
 #[test]
-fn only_a_model_that_stopped_by_itself_is_done() {
+fn opencode_success_needs_regular_stop() {
     use SessionStatus::{Failed, Success};
     let step = |reason: &str| {
         format!("{{\"type\":\"step_finish\",\"part\":{{\"reason\":\"{reason}\"}}}}\n")
@@ -88,7 +88,7 @@ fn only_a_model_that_stopped_by_itself_is_done() {
 }
 
 #[test]
-fn a_judge_is_its_planner_and_a_worker_asks_nobody() {
+fn opencode_judge_uses_planner() {
     let allowance = SessionAllowance {
         turns: None,
         cost: None,

@@ -19,7 +19,7 @@ macro_rules! recording {
 type Session = recorded::RecordedSession<<QwenCode as AgentCli>::Parser>;
 
 #[test]
-fn a_success_is_told_in_full() {
+fn parser_reads_successful_session() {
     let outcome = Session::read(recording!("success")).exited(0);
     assert_eq!(outcome.status, SessionStatus::Success);
     assert_eq!(outcome.text, "It is 42.");
@@ -43,7 +43,7 @@ fn a_success_is_told_in_full() {
 }
 
 #[test]
-fn an_error_is_told_in_a_field_of_its_own() {
+fn qwen_error_is_read_from_its_field() {
     let refused = Session::read(recording!("api_400"));
     let outcome = refused.exited(0);
     assert_eq!(outcome.status, SessionStatus::Failed);
@@ -55,7 +55,7 @@ fn an_error_is_told_in_a_field_of_its_own() {
 }
 
 #[test]
-fn a_worker_asks_nobody_and_a_judge_is_held_to_a_form() {
+fn qwen_arguments_of_agent_and_judge() {
     let allowance = SessionAllowance {
         turns: Some(3),
         cost: None,

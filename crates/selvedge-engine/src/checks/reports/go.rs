@@ -105,7 +105,7 @@ mod tests {
     );
 
     #[test]
-    fn packages_come_one_after_the_other_wherever_the_stream_is_cut() {
+    fn go_filter_groups_packages() {
         for size in 1..STREAM.len() {
             let (mut events, mut output) = (GoTestFilter::default(), Vec::new());
             for chunk in STREAM.as_bytes().chunks(size) {
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_does_not_wait_for_ever() {
+    fn go_filter_emits_unfinished_package() {
         let (mut events, mut output) = (GoTestFilter::default(), Vec::new());
         let line = format!(
             r#"{{"Action":"output","Package":"a","Output":"{}"}}"#,

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_modules_of_the_workspace_s_own_are_replaced() {
+    fn replaced_modules_are_those_of_the_workspace() {
         let of = |listed: &str| replaced_modules(listed, Path::new("/w/shop"));
         let listed = "pytest\t/usr/lib/python3/dist-packages/pytest/__init__.py\n\
                       _pytest\t/w/shop/.venv/lib/site-packages/_pytest/__init__.py\n\

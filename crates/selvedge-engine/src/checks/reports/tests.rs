@@ -62,7 +62,7 @@ fn directory(path: &Path) -> CheckDirectory {
 }
 
 #[test]
-fn a_whole_report_tells_its_tests() {
+fn report_complete_has_tests() {
     let ParsedReport::Complete(tests) = pytest(|report, _| fs::write(report, PASSED).unwrap())
     else {
         panic!("a whole report");
@@ -72,7 +72,7 @@ fn a_whole_report_tells_its_tests() {
 }
 
 #[test]
-fn what_is_no_whole_report_of_its_own_is_said_to_be_none() {
+fn report_incomplete_is_rejected() {
     assert_eq!(pytest(|_, _| {}), ParsedReport::Missing);
     let written = |text: &'static str| why(pytest(|report, _| fs::write(report, text).unwrap()));
     assert_eq!(written(""), "is empty");
@@ -95,7 +95,7 @@ fn what_is_no_whole_report_of_its_own_is_said_to_be_none() {
 }
 
 #[test]
-fn a_folder_put_in_the_place_of_its_own_is_not_looked_into() {
+fn report_replaced_folder_is_rejected() {
     let parsed = pytest(|report, root| {
         let folder = report.parent().unwrap();
         fs::rename(folder, root.path().join("away")).unwrap();
@@ -106,7 +106,7 @@ fn a_folder_put_in_the_place_of_its_own_is_not_looked_into() {
 }
 
 #[test]
-fn a_runner_that_lets_the_canary_live_is_not_believed() {
+fn report_passing_canary_is_rejected() {
     let parse = |outcomes: &'static str| {
         pytest(|report, _| {
             fs::write(report, PASSED).unwrap();
@@ -120,7 +120,7 @@ fn a_runner_that_lets_the_canary_live_is_not_believed() {
 }
 
 #[test]
-fn behind_a_wrapper_each_runner_that_was_started_leaves_a_report() {
+fn report_of_each_wrapped_runner() {
     let parse = |files: &[(&str, &str)]| {
         let root = tempfile::tempdir().unwrap();
         let call = runners::wrapper_invocation(&to_argv("make test")).unwrap();
@@ -162,14 +162,14 @@ fn behind_a_wrapper_each_runner_that_was_started_leaves_a_report() {
 }
 
 #[test]
-fn an_endless_report_is_not_read_to_its_end() {
+fn report_size_is_limited() {
     let mut remaining_bytes = 1 << 20;
     let report = parse_report(io::repeat(b' '), &mut remaining_bytes);
     assert!(why(report).contains("more than"));
 }
 
 #[test]
-fn the_folder_is_nobody_elses_and_goes_with_the_report() {
+fn report_folder_is_private_and_removed() {
     use std::os::unix::fs::PermissionsExt;
     let stage = stage("mocha");
     let folder = stage.awaited.folder.path().to_owned();
@@ -190,7 +190,7 @@ fn class(name: &str) -> String {
 }
 
 #[test]
-fn of_what_lies_in_a_project_only_what_was_written_now_counts() {
+fn report_in_project_must_be_new() {
     let root = tempfile::tempdir().unwrap();
     let write = |path: &str, text: &str| {
         let path = root.path().join(path);
@@ -213,7 +213,7 @@ fn of_what_lies_in_a_project_only_what_was_written_now_counts() {
 }
 
 #[test]
-fn gradle_does_not_find_its_old_reports_and_says_nothing_where_it_ran_nothing() {
+fn report_of_gradle_ignores_old_files() {
     let root = tempfile::tempdir().unwrap();
     let old = root.path().join("build/test-results/test/TEST-Old.xml");
     fs::create_dir_all(old.parent().unwrap()).unwrap();
@@ -233,7 +233,7 @@ fn results(test: &str, outcome: &str) -> String {
 }
 
 #[test]
-fn of_several_projects_all_reports_count() {
+fn report_of_several_projects() {
     let stage = stage("dotnet test");
     let folder = stage.awaited.folder.path().to_owned();
     assert_eq!(stage.awaited.read(None), ParsedReport::NotExpected);
@@ -249,7 +249,7 @@ fn of_several_projects_all_reports_count() {
 }
 
 #[test]
-fn files_in_ids_are_called_as_from_the_project() {
+fn report_ids_are_relative_to_project() {
     let stage = stage("mocha");
     let report = stage.awaited.folder.path().join(REPORT_FILE);
     let file = stage.root.path().join("test/shop.js");

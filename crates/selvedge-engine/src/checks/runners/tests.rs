@@ -15,7 +15,7 @@ fn reporting_command(line: &str) -> Option<String> {
 }
 
 #[test]
-fn each_runner_is_asked_by_its_own_option() {
+fn runner_report_option() {
     let cases = [
         (
             "pytest -q tests",
@@ -79,7 +79,7 @@ fn each_runner_is_asked_by_its_own_option() {
 }
 
 #[test]
-fn a_runner_is_known_by_whatever_launches_it() {
+fn runner_is_found_behind_launchers() {
     let lines = [
         "python -m pytest",
         "python3.12 -m pytest -x",
@@ -101,7 +101,7 @@ fn a_runner_is_known_by_whatever_launches_it() {
 }
 
 #[test]
-fn what_is_not_plainly_a_runner_stays_as_it_is() {
+fn runner_unknown_command_is_unchanged() {
     let lines = [
         "npm test",
         "yarn test",
@@ -135,7 +135,7 @@ fn what_is_not_plainly_a_runner_stays_as_it_is() {
 }
 
 #[test]
-fn a_wrapper_is_started_with_variables_alone() {
+fn runner_wrapper_gets_variables_only() {
     let wrapped = |line: &str| {
         let argv = to_argv(line);
         let call = wrapper_invocation(&argv)?;
@@ -157,7 +157,7 @@ fn a_wrapper_is_started_with_variables_alone() {
 
 proptest! {
     #[test]
-    fn words_that_call_no_runner_are_never_touched(
+    fn runner_other_words_are_unchanged(
         argv in prop::collection::vec("[a-z./=-]{0,8}|--test|pytest|jest|run|-m|unittest|mix|test|python|&&", 1..6)
     ) {
         let plain: Vec<&str> = argv.iter().map(|word| plain_name(word)).collect();
@@ -176,7 +176,7 @@ proptest! {
 }
 
 #[test]
-fn runner_that_can_select_is_found_behind_launchers() {
+fn runner_with_selection_is_found_behind_launchers() {
     let find = |line: &str| {
         let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
         find_runner(&argv)

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn up_to_the_cap_the_file_is_the_stream() {
+    fn capped_file_is_stream_up_to_cap() {
         for chunks in [&[][..], &["abc"], &["0123456789", "abcdefghij"]] {
             let (text, file) = stored(chunks);
             assert_eq!(text, chunks.concat());
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_cap_it_is_the_beginning_a_remark_and_the_end() {
+    fn capped_file_keeps_beginning_and_end() {
         let (text, file) = stored(&["0123456", "789abcdefg", "hijklmnopqrst"]);
         let expect = "0123456789\n[selvedge: 10 bytes left out here, beyond 20]\nklmnopqrst";
         assert_eq!(text, expect);

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_whole_however_it_was_cut() {
+    fn line_splitter_joins_chunks() {
         let expect = vec![
             ("ab".to_owned(), 0, true),
             (String::new(), 0, true),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_long_line_is_counted_and_the_next_is_whole() {
+    fn line_splitter_counts_rest_of_long_line() {
         let expect = vec![("01234".to_owned(), 5, true), ("ok".to_owned(), 0, true)];
         assert_eq!(lines(&["0123456789\nok\n"]), expect);
         assert_eq!(lines(&["0123", "4567", "89\no", "k\n"]), expect);

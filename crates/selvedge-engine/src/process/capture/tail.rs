@@ -49,7 +49,7 @@ mod tests {
     use super::TailBuffer;
 
     #[test]
-    fn it_holds_the_last_bytes_however_they_came() {
+    fn tail_buffer_keeps_last_bytes() {
         let stream: Vec<u8> = (0..=255).cycle().take(1000).collect();
         for sizes in [&[1][..], &[7, 3], &[16], &[17, 1], &[40, 5, 16], &[1000]] {
             let mut tail = TailBuffer::new(16);

@@ -99,7 +99,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn only_what_nobody_holds_any_more_is_cleared_away_and_no_link_is_followed() {
+    fn temporary_folder_cleanup_skips_locked_and_links() {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
         for folder in [

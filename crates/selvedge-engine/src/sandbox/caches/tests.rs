@@ -51,7 +51,7 @@ fn variable<'a>(access: &'a CacheAccess, name: &str) -> Option<&'a OsStr> {
 }
 
 #[test]
-fn mounts_cover_caches_and_show_what_is_installed() {
+fn caches_mounts_show_installed_files() {
     let scene = CachesFixture::new(&[".cargo/bin/tool", ".cargo/registry/x", ".npm/x"]);
     let access = scene.for_agents(true, &[]);
     let own = |name: &str| scene.root.join("own").join(name);
@@ -77,7 +77,7 @@ fn mounts_cover_caches_and_show_what_is_installed() {
 }
 
 #[test]
-fn variables_lead_elsewhere_without_mounts() {
+fn caches_without_mounts_use_variables() {
     let scene = CachesFixture::new(&[".cargo/config.toml", ".cargo/registry/x", ".m2/x"]);
     let opts = [("MAVEN_OPTS".into(), "-Xmx1g".into())];
     let access = scene.for_agents(false, &opts);
@@ -95,7 +95,7 @@ fn variables_lead_elsewhere_without_mounts() {
 }
 
 #[test]
-fn an_agents_links_are_not_followed() {
+fn caches_follow_no_agent_links() {
     let scene = CachesFixture::new(&[".stack/programs/ghc/x", ".cache/pypoetry/virtualenvs/x"]);
     let elsewhere = scene.root.join("elsewhere");
     fs::create_dir_all(&elsewhere).unwrap();
@@ -119,7 +119,7 @@ fn an_agents_links_are_not_followed() {
 
 /// The sandbox may be another one in the next run.
 #[test]
-fn mounts_and_links_replace_one_another() {
+fn caches_mounts_and_links_replace_each_other() {
     let scene = CachesFixture::new(&[".cargo/config.toml", ".cargo/bin/tool"]);
     let own = scene.root.join("own/cargo");
     for _ in 0..2 {
@@ -139,7 +139,7 @@ fn mounts_and_links_replace_one_another() {
 }
 
 #[test]
-fn checks_use_the_homes_caches_and_no_agents() {
+fn caches_of_checks_are_those_of_the_home() {
     let scene = CachesFixture::new(&[".cargo/x"]);
     let state = scene.root.join("state");
     let access = check_cache_access(&scene.places, &state, &[]);
@@ -150,7 +150,7 @@ fn checks_use_the_homes_caches_and_no_agents() {
 }
 
 #[test]
-fn seeds_are_copied_once_and_only_where_they_are_needed() {
+fn caches_seeds_are_copied_once() {
     let scene = CachesFixture::new(&[".cargo/registry/cache/i/a.crate", ".npm/_cacache/x"]);
     let (work, own) = (scene.root.join("work"), scene.root.join("all/own"));
     fs::create_dir(work.join("crates")).unwrap();
@@ -165,7 +165,7 @@ fn seeds_are_copied_once_and_only_where_they_are_needed() {
 }
 
 #[test]
-fn folders_of_missing_workspaces_go_although_they_are_write_protected() {
+fn caches_of_missing_workspaces_are_removed() {
     let scene = CachesFixture::new(&[]);
     let all = scene.root.join(AGENTS_FOLDER);
     let old = SystemTime::now() - Duration::from_hours(2);

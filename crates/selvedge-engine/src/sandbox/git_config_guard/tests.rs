@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use super::*;
 
 #[test]
-fn what_makes_git_run_something_is_put_back_and_nothing_else() {
+fn git_config_guard_reverts_only_commands() {
     let workspace = tempfile::tempdir().unwrap();
     let git = workspace.path().join(".git");
     fs::create_dir_all(git.join("hooks")).unwrap();
@@ -46,7 +46,7 @@ fn what_makes_git_run_something_is_put_back_and_nothing_else() {
 }
 
 #[test]
-fn a_link_in_its_place_is_not_written_through() {
+fn git_config_guard_follows_no_link() {
     let workspace = tempfile::tempdir().unwrap();
     let (git, other) = (
         workspace.path().join(".git"),
@@ -64,7 +64,7 @@ fn a_link_in_its_place_is_not_written_through() {
 }
 /// Ways to make git read another configuration than the inspected one, or to read it differently.
 #[test]
-fn nothing_leads_to_another_configuration() {
+fn git_config_guard_reverts_redirections() {
     type Way = fn(&Path);
     let ways: [(&str, Way); 7] = [
         (".git/commondir", |git| {
@@ -108,7 +108,7 @@ fn nothing_leads_to_another_configuration() {
 }
 
 #[test]
-fn a_link_that_was_there_stays() {
+fn git_config_guard_keeps_existing_link() {
     let workspace = tempfile::tempdir().unwrap();
     let (git, real) = (workspace.path().join(".git"), workspace.path().join("real"));
     fs::create_dir(&real).unwrap();
@@ -123,7 +123,7 @@ fn a_link_that_was_there_stays() {
 
 /// Ways to make git run or obey something through links and the folders that they lead to.
 #[test]
-fn nothing_is_obeyed_by_another_way() {
+fn git_config_guard_reverts_other_ways() {
     type Way = fn(&Path);
     fn evil(path: &Path) {
         fs::write(path, "[core]\nfsmonitor = ./evil\n").unwrap();
@@ -218,7 +218,7 @@ fn nothing_is_obeyed_by_another_way() {
 
 /// A `.git` that is a link leads to a repository like any other.
 #[test]
-fn a_linked_repository_is_restored() {
+fn git_config_guard_restores_linked_repository() {
     let root = tempfile::tempdir().unwrap();
     let workspace = root.path();
     fs::create_dir_all(workspace.join("real/hooks")).unwrap();

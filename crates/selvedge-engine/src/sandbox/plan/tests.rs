@@ -147,7 +147,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_mask_is_uncovered_by_nothing(
+    fn plan_masks_are_never_uncovered(
         named in prop::collection::vec(named(), 2 * FOLDERS.len())
     ) {
         let (root, paths) = tree();

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_holds_no_password() {
+    fn address_display_hides_password() {
         let url = "postgres://me:s3cret@db.example:5433/hub?sslrootcert=%2Fetc%2Froots.pem";
         let address = DatabaseAddress::parse(url, None).unwrap();
         assert_eq!(address.describe(), "me@db.example:5433/hub");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn within_the_machine_nothing_is_encrypted_unless_asked_for() {
+    fn address_local_needs_no_encryption() {
         for (url, mode) in [
             ("postgres://me@%2Frun%2Fpostgresql/hub", SslMode::Disable),
             ("postgres://me@127.0.0.1/hub", SslMode::Disable),

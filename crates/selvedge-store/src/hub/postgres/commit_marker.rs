@@ -45,7 +45,7 @@ mod tests {
 
     /// A server may still be processing statements of a lost connection.
     #[tokio::test]
-    async fn a_transaction_that_was_given_up_is_never_committed() {
+    async fn commit_marker_abandoned_transaction_is_never_committed() {
         if !Postgres::is_available() {
             return;
         }

@@ -1,7 +1,6 @@
 //! Queries of a hub's tasks, workers and statistics.
 
 use jiff::tz::TimeZone;
-use selvedge_core::describe::cost;
 use selvedge_core::model::{TaskId, exit_code};
 use selvedge_core::run::Run;
 use selvedge_core::sanitize::sanitize_text;
@@ -15,8 +14,9 @@ use crate::commands::show;
 use crate::error::CliError;
 use crate::hub_client::HubClient;
 use crate::output::run_details::{self, DetailOptions};
+use crate::output::run_table::{RunRow, format_table};
 use crate::output::{OutputFormat, json as print};
-use crate::terminal::{one_line, style};
+use crate::terminal::{one_line, output_width, style};
 
 const TASKS_PER_PAGE: usize = 100;
 
@@ -39,8 +39,8 @@ pub(super) async fn list(hub: &HubClient, args: &ListArgs) -> Result<u8, CliErro
         OutputFormat::Jsonl => rows
             .iter()
             .for_each(|row| print::print_json(&list_row(row))),
-        OutputFormat::Human if rows.is_empty() => outln!("no tasks"),
-        OutputFormat::Human => rows.iter().for_each(|row| outln!("{}", task_line(row))),
+        OutputFormat::Human if rows.is_empty() => errln!("no tasks"),
+        OutputFormat::Human => out!("{}", format_tasks(&rows)),
     }
     Ok(exit_code::VERIFIED)
 }
@@ -58,31 +58,37 @@ fn list_row(row: &TaskRow) -> Value {
     object
 }
 
-fn task_line(row: &TaskRow) -> String {
-    const WIDTH: usize = 21;
-    let when = row
-        .created_at
-        .to_zoned(TimeZone::system())
-        .strftime("%Y-%m-%d %H:%M");
+fn format_tasks(rows: &[TaskRow]) -> String {
+    let rows: Vec<RunRow> = rows.iter().map(task_row).collect();
+    format_table(&rows, output_width())
+}
+
+fn task_row(row: &TaskRow) -> RunRow {
     let ended = row.outcome.filter(|_| row.state.is_terminal());
-    let label = ended.map_or(row.state.as_str(), |outcome| outcome.as_str());
-    let label = format!("{:WIDTH$}", label.replace('_', " "));
-    let label = match row.state {
-        TaskState::Succeeded => style::good(label),
-        state if state.is_terminal() => style::bad(label),
-        _ => style::warning(label),
-    };
-    let attempts = format!("{}/{}", row.attempts, row.max_attempts);
-    format!(
-        "{}  {when}  {label}  {attempts:>5}  {:<10}  {:<18}  {}",
-        style::strong(short_id(row.task_id)),
-        one_line(row.agent.as_deref().unwrap_or("-"), 10),
-        cost(row.cost),
-        one_line(&row.description, 60),
-    )
+    let state = ended.map_or(row.state.as_str(), |outcome| outcome.as_str());
+    RunRow {
+        id: short_id(row.task_id),
+        created_at: row.created_at,
+        state: state.replace('_', " "),
+        paint_state: match row.state {
+            TaskState::Succeeded => style::good,
+            state if state.is_terminal() => style::bad,
+            _ => style::warning,
+        },
+        attempts: row.attempts,
+        max_attempts: row.max_attempts,
+        agent: row.agent.as_deref().unwrap_or("-").to_owned(),
+        cost: row.cost,
+        directory: row.workspace.clone().unwrap_or_default(),
+        task: row.description.clone(),
+    }
 }
 
 pub(super) async fn show(hub: &HubClient, args: &ShowArgs) -> Result<u8, CliError> {
+    if args.run.is_none() && fetch_task_page(hub, &[], 1, None).await?.tasks.is_empty() {
+        let message = "no tasks yet; submit one with `selvedge submit`";
+        return Ok(show::show_nothing(args.format, message));
+    }
     let task = find_task(hub, args.run.as_deref().unwrap_or("last")).await?;
     let state = fold_journal(hub, task, |event| {
         if args.format == OutputFormat::Jsonl {
@@ -99,7 +105,10 @@ pub(super) async fn show(hub: &HubClient, args: &ShowArgs) -> Result<u8, CliErro
     let row = fetch_task(hub, task).await?;
     if !row.subtasks.is_empty() {
         match args.format {
-            OutputFormat::Human => out!("{}\n{}", task_line(&row), plan::format_plan(&row)),
+            OutputFormat::Human => {
+                let plan = plan::format_plan(&row);
+                out!("{}{plan}", format_tasks(std::slice::from_ref(&row)));
+            }
             OutputFormat::Json | OutputFormat::Jsonl => {
                 print::print_json(&plan::fetch_plan_result(hub, &row).await?);
             }
@@ -108,7 +117,7 @@ pub(super) async fn show(hub: &HubClient, args: &ShowArgs) -> Result<u8, CliErro
     }
     match args.format {
         OutputFormat::Human => {
-            outln!("{}", task_line(&row));
+            out!("{}", format_tasks(std::slice::from_ref(&row)));
             for note in row.reason.iter().chain(&row.unplaceable) {
                 outln!("  {}", sanitize_text(note));
             }
@@ -124,10 +133,7 @@ async fn show_run(
     task: TaskId,
     run: &Run,
 ) -> Result<u8, CliError> {
-    let attempt = args
-        .attempt
-        .map(|number| show::find_attempt(run, number))
-        .transpose()?;
+    let attempt = show::requested_attempt(args, run)?;
     let files = match attempt {
         Some(attempt) if args.check.is_some() || args.transcript => {
             vec![show::stored_output(attempt, args.check)?.file.clone()]
@@ -178,7 +184,7 @@ pub(super) async fn workers(hub: &HubClient, args: &WorkersArgs) -> Result<u8, C
     match args.format {
         OutputFormat::Json => print::print_json(&page.workers),
         OutputFormat::Jsonl => page.workers.iter().for_each(print::print_json),
-        OutputFormat::Human if page.workers.is_empty() => outln!("no workers"),
+        OutputFormat::Human if page.workers.is_empty() => errln!("no workers"),
         OutputFormat::Human => page
             .workers
             .iter()

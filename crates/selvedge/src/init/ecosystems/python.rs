@@ -36,6 +36,9 @@ const REQUIREMENTS: [&str; 8] = [
     "requirements-test.txt",
 ];
 
+/// The directories of the programs of virtual environments.
+const VIRTUAL_ENVIRONMENTS: [&str; 2] = [".venv/bin", "venv/bin"];
+
 /// A linter or type checker: its name (also of its table in `pyproject.toml`), settings files, section in shared ini
 /// files, and command.
 struct PythonTool {
@@ -221,13 +224,43 @@ impl PythonProject<'_> {
     }
 
     fn propose(&self, role: CheckRole, name: &str, command: &str, found_in: &str) -> Proposal {
-        Proposal::new(
-            self.at,
-            role,
-            name,
-            format!("{}{command}", self.run_prefix()),
-            found_in,
-        )
+        let prefix = self.run_prefix();
+        let command = match prefix {
+            "" => self.installed_command(command),
+            prefix => format!("{prefix}{command}"),
+        };
+        let install = match prefix {
+            "uv run " => Some("uv sync".to_owned()),
+            "poetry run " => Some("poetry install".to_owned()),
+            "pdm run " => Some("pdm install".to_owned()),
+            "pipenv run " => Some("pipenv install --dev".to_owned()),
+            _ => self.pip_install(),
+        };
+        Proposal::new(self.at, role, name, command, found_in).with_install(install)
+    }
+
+    /// The command with the program of the project's virtual environment, if that has it.
+    fn installed_command(&self, command: &str) -> String {
+        let (program, arguments) = command.split_once(' ').unwrap_or((command, ""));
+        let installed = VIRTUAL_ENVIRONMENTS
+            .iter()
+            .find_map(|programs| self.at.installed_program(programs, program));
+        match installed {
+            Some(program) => format!("{program} {arguments}").trim_end().to_owned(),
+            None => command.to_owned(),
+        }
+    }
+
+    fn pip_install(&self) -> Option<String> {
+        let requirements = self.at.first(&[
+            "requirements-dev.txt",
+            "requirements_dev.txt",
+            "dev-requirements.txt",
+            "requirements.txt",
+        ])?;
+        Some(format!(
+            "python3 -m venv .venv && .venv/bin/pip install -r {requirements}"
+        ))
     }
 
     /// The prefix that runs a program in the project's environment.

@@ -17,6 +17,9 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     let Some(manifest) = manifest(at) else {
         return Vec::new();
     };
+    if is_fuzz_crate(&manifest) {
+        return Vec::new();
+    }
     let is_workspace = manifest.contains_key("workspace");
     let (workspace, all) = if is_workspace {
         (" --workspace", " --all")
@@ -67,6 +70,14 @@ fn covers(above: &RepositoryDirectory<'_>, below: &RepositoryDirectory<'_>) -> b
         });
     let is_root_itself = manifest(below).is_some_and(|below| below.contains_key("workspace"));
     !is_excluded && !is_root_itself
+}
+
+/// Whether `cargo fuzz` created the crate: its programs do not end.
+fn is_fuzz_crate(manifest: &Table) -> bool {
+    let metadata = manifest
+        .get("package")
+        .and_then(|package| package.get("metadata"));
+    metadata.is_some_and(|metadata| metadata.get("cargo-fuzz").is_some())
 }
 
 fn manifest(at: &RepositoryDirectory<'_>) -> Option<Table> {

@@ -5,7 +5,7 @@ use selvedge_core::model::StepKind;
 use super::{check, proposals};
 
 #[test]
-fn cargo() {
+fn ecosystem_cargo() {
     check(
         &[("Cargo.toml", "[package]\nname = \"x\"")],
         &[
@@ -17,10 +17,12 @@ fn cargo() {
     let nextest = [("Cargo.toml", "[package]"), (".config/nextest.toml", "")];
     assert_eq!(proposals(&nextest)[0].step.target, "cargo nextest run");
     check(&[("Cargo.toml", "this is no TOML")], &[]);
+    let fuzz = "[package.metadata]\ncargo-fuzz = true";
+    check(&[("Cargo.toml", fuzz)], &[]);
 }
 
 #[test]
-fn tests_must_show_that_tests_ran_and_the_rest_must_exit_0() {
+fn ecosystem_check_types() {
     let kinds: Vec<_> = proposals(&[("Cargo.toml", "")])
         .iter()
         .map(|proposal| proposal.step.kind)
@@ -32,7 +34,7 @@ fn tests_must_show_that_tests_ran_and_the_rest_must_exit_0() {
 }
 
 #[test]
-fn javascript_scripts_by_package_manager() {
+fn ecosystem_javascript_by_package_manager() {
     let package = r#"{"scripts": {"test": "vitest run", "lint": "eslint .", "type-check": "tsc"}}"#;
     for (lockfile, commands) in [
         (
@@ -74,7 +76,7 @@ fn javascript_scripts_by_package_manager() {
 }
 
 #[test]
-fn scripts_that_are_no_checks_are_passed_over_for_the_tools_themselves() {
+fn ecosystem_javascript_ignores_other_scripts() {
     check(
         &[
             (
@@ -109,7 +111,7 @@ fn scripts_that_are_no_checks_are_passed_over_for_the_tools_themselves() {
 }
 
 #[test]
-fn python() {
+fn ecosystem_python() {
     check(
         &[
             (
@@ -166,7 +168,7 @@ fn python() {
 }
 
 #[test]
-fn go() {
+fn ecosystem_go() {
     check(
         &[("go.mod", "module x"), (".golangci.yml", "")],
         &[
@@ -178,7 +180,7 @@ fn go() {
 }
 
 #[test]
-fn maven_and_gradle() {
+fn ecosystem_maven_and_gradle() {
     check(
         &[("pom.xml", "<project/>")],
         &["tests: mvn --batch-mode test"],
@@ -195,7 +197,7 @@ fn maven_and_gradle() {
 }
 
 #[test]
-fn elixir() {
+fn ecosystem_elixir() {
     check(
         &[
             ("mix.exs", "{:credo, \"~> 1.7\"}, {:dialyxir, \"~> 1.4\"}"),
@@ -211,7 +213,7 @@ fn elixir() {
 }
 
 #[test]
-fn ruby() {
+fn ecosystem_ruby() {
     check(
         &[("Gemfile", "gem 'rspec'"), (".rubocop.yml", "")],
         &["tests: bundle exec rspec", "rubocop: bundle exec rubocop"],
@@ -238,7 +240,7 @@ fn ruby() {
 }
 
 #[test]
-fn php() {
+fn ecosystem_php() {
     check(
         &[
             ("composer.json", "{}"),
@@ -264,7 +266,7 @@ fn php() {
 }
 
 #[test]
-fn dotnet_cmake_deno() {
+fn ecosystem_dotnet_cmake_deno() {
     check(
         &[("App.sln", ""), ("App.Tests/App.Tests.csproj", "")],
         &["tests: dotnet test"],
@@ -292,7 +294,7 @@ fn dotnet_cmake_deno() {
 }
 
 #[test]
-fn task_runners_fill_what_the_others_leave_open() {
+fn ecosystem_task_runners_fill_gaps() {
     check(
         &[(
             "Makefile",

@@ -1,5 +1,6 @@
 //! Which checks are proposed for which files, and what is written.
 
+mod ci;
 mod ecosystems;
 mod monorepos;
 mod written;
@@ -7,12 +8,16 @@ mod written;
 use super::files::RepositoryFiles;
 use super::proposal::{Proposal, propose_checks};
 
-fn proposals(files: &[(&str, &str)]) -> Vec<Proposal> {
+fn repository(files: &[(&str, &str)]) -> RepositoryFiles {
     let mut repository = RepositoryFiles::default();
     for (path, text) in files {
         repository.insert((*path).to_owned(), Some((*text).to_owned()));
     }
-    propose_checks(&repository)
+    repository
+}
+
+fn proposals(files: &[(&str, &str)]) -> Vec<Proposal> {
+    propose_checks(&repository(files))
 }
 
 /// Asserts the proposals for some files, each as `name: command`; the name begins with the directory unless that is the

@@ -6,7 +6,7 @@ use super::check;
 use crate::init::detect;
 
 #[test]
-fn a_cargo_workspace_covers_its_members_but_not_what_it_excludes() {
+fn monorepo_cargo_workspace_covers_members() {
     check(
         &[
             (
@@ -29,7 +29,7 @@ fn a_cargo_workspace_covers_its_members_but_not_what_it_excludes() {
 }
 
 #[test]
-fn the_root_of_a_javascript_workspace_answers_for_its_members() {
+fn monorepo_javascript_root_covers_members() {
     let member = r#"{"scripts": {"test": "vitest run"}}"#;
     let members = [
         ("packages/a/package.json", member),
@@ -88,7 +88,7 @@ fn the_root_of_a_javascript_workspace_answers_for_its_members() {
 }
 
 #[test]
-fn other_roots_cover_their_parts() {
+fn monorepo_other_roots_cover_members() {
     check(
         &[
             ("go.work", "go 1.24\nuse (\n\t./api // served\n\t./lib\n)\n"),
@@ -132,7 +132,7 @@ fn other_roots_cover_their_parts() {
 }
 
 #[test]
-fn projects_of_different_kinds_stand_side_by_side() {
+fn monorepo_with_different_ecosystems() {
     check(
         &[
             ("backend/go.mod", ""),
@@ -149,7 +149,7 @@ fn projects_of_different_kinds_stand_side_by_side() {
 }
 
 #[test]
-fn the_disk_is_read_without_what_is_not_the_projects() {
+fn monorepo_walk_skips_foreign_folders() {
     let root = tempfile::tempdir().unwrap();
     for (path, text) in [
         ("go.mod", "module x"),
@@ -163,6 +163,9 @@ fn the_disk_is_read_without_what_is_not_the_projects() {
         ),
         ("web/package.json", r#"{"scripts": {"test": "jest"}}"#),
         (".cache/copy/go.mod", "module copy"),
+        ("fuzz/go.mod", "module fuzz"),
+        ("benchmarks/go.mod", "module benchmarks"),
+        ("web/template/go.mod", "module template"),
         ("a/b/c/d/e/go.mod", "module too_deep"),
     ] {
         let path = root.path().join(path);
@@ -175,4 +178,33 @@ fn the_disk_is_read_without_what_is_not_the_projects() {
         .map(|found| found.found_in.clone())
         .collect();
     assert_eq!(found, ["go.mod", "go.mod", "web/package.json"]);
+}
+
+#[test]
+fn installed_programs_run_from_their_directory() {
+    let root = tempfile::tempdir().unwrap();
+    for (path, text) in [
+        ("requirements-dev.txt", "pytest"),
+        (".gitignore", ".venv/\nnode_modules/\n"),
+        (".venv/bin/pytest", ""),
+        (
+            "web/package.json",
+            r#"{"devDependencies": {"jest": "^29"}}"#,
+        ),
+        ("node_modules/.bin/jest", ""),
+    ] {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let (proposals, ..) = detect(root.path());
+    let found: Vec<_> = proposals
+        .iter()
+        .map(|found| (found.step.target.as_str(), found.install.is_some()))
+        .collect();
+    let expected = [
+        (".venv/bin/pytest", true),
+        ("../node_modules/.bin/jest", false),
+    ];
+    assert_eq!(found, expected);
 }

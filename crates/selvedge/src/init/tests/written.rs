@@ -1,6 +1,7 @@
 //! The contents of the settings file.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use selvedge_core::config::{ConfigLayer, FileOwner, ResolvedConfig, resolve};
@@ -35,7 +36,7 @@ fn read_back(text: &str) -> ResolvedConfig {
 }
 
 #[test]
-fn a_monorepo_with_every_kind_of_trial() {
+fn written_file_of_monorepo_with_every_trial_result() {
     let seconds = Duration::from_secs_f64;
     let tried = tried(|command| match command {
         "cargo test --workspace" => Trial::Passed {
@@ -44,12 +45,14 @@ fn a_monorepo_with_every_kind_of_trial() {
         "cargo fmt --all --check" => Trial::Failed {
             took: seconds(0.31),
             why: "exit code 1".to_owned(),
+            known_failures: vec!["format".to_owned()],
         },
         "go vet ./..." => Trial::TimedOut {
             limit: seconds(120.0),
         },
-        "golangci-lint run ./..." => Trial::NotStarted {
+        "golangci-lint run ./..." => Trial::Unusable {
             why: "program `golangci-lint` not found".to_owned(),
+            output: vec!["sh: golangci-lint: not found".to_owned()],
         },
         "npm test" => Trial::Skipped,
         _ => Trial::Passed { took: seconds(2.0) },
@@ -58,45 +61,86 @@ fn a_monorepo_with_every_kind_of_trial() {
     insta::assert_snapshot!(text);
 
     let resolved = read_back(&text);
-    let started = tried
-        .iter()
-        .filter(|tried| !matches!(tried.trial, Trial::NotStarted { .. }));
-    let steps: Vec<_> = started.map(|tried| tried.proposal.step.clone()).collect();
+    let active = tried.iter().filter(|tried| tried.trial.is_active());
+    let steps: Vec<_> = active.map(|tried| tried.proposal.step.clone()).collect();
     assert_eq!(resolved.checks, steps);
 }
 
 #[test]
-fn a_trial_is_read_from_the_checks_report() {
-    let trial = |status: &str, exit_code: Option<i32>| {
-        let report = serde_json::json!({
-            "type": "command", "target": "x", "status": status, "reason": "because",
-            "exit_code": exit_code, "duration_ms": 1500,
-        });
-        Trial::from_report(&serde_json::from_value(report).unwrap())
-    };
+fn trial_is_read_from_check_report() {
+    let trial = |status: &str, exit_code: Option<i32>| trial("go.mod", status, exit_code, "");
     let (took, why) = (Duration::from_millis(1500), "because".to_owned());
     assert_eq!(trial("pass", Some(0)), Trial::Passed { took });
-    assert_eq!(
-        trial("fail", Some(1)),
-        Trial::Failed {
-            took,
-            why: why.clone()
-        }
-    );
     assert_eq!(trial("timeout", None), Trial::TimedOut { limit: took });
-    assert_eq!(trial("error", None), Trial::NotStarted { why });
-    assert!(matches!(trial("fail", Some(127)), Trial::NotStarted { .. }));
+    let unusable = Trial::Unusable {
+        why,
+        output: Vec::new(),
+    };
+    assert_eq!(trial("error", None), unusable);
+    assert_eq!(trial("fail", Some(1)), unusable);
+    assert!(matches!(trial("fail", Some(127)), Trial::Unusable { .. }));
+}
+
+/// The trial of the first check that this manifest suggests.
+fn trial(manifest: &str, status: &str, exit_code: Option<i32>, output: &str) -> Trial {
+    let failures = if output.contains("error[") {
+        serde_json::json!([{"kind": "compile", "summary": "error", "count": 1, "source": "text"}])
+    } else {
+        serde_json::json!([])
+    };
+    let report = serde_json::json!({
+        "type": "command", "target": "x", "status": status, "reason": "because",
+        "exit_code": exit_code, "duration_ms": 1500, "output": output,
+        "failures": failures,
+    });
+    let report = serde_json::from_value(report).unwrap();
+    let package = r#"{"scripts": {"test": "jest"}}"#;
+    let proposal = &proposals(&[(manifest, package), ("pnpm-lock.yaml", "")])[0];
+    Trial::from_report(&report, proposal, Path::new("/nowhere"))
 }
 
 #[test]
-fn no_name_and_no_tools_words_can_add_a_setting() {
+fn failure_in_code_is_active() {
+    let compile = trial("go.mod", "fail", Some(1), "error[E0308]: mismatched types");
+    let took = Duration::from_millis(1500);
+    let failed = Trial::Failed {
+        took,
+        why: "because".to_owned(),
+        known_failures: vec!["x".to_owned()],
+    };
+    assert_eq!(compile, failed);
+    let line = "ModuleNotFoundError: No module named 'flask'";
+    let missing = trial("go.mod", "fail", Some(1), &format!("error[\n{line}"));
+    let unusable = Trial::Unusable {
+        why: line.to_owned(),
+        output: vec!["error[".to_owned(), line.to_owned()],
+    };
+    assert_eq!(missing, unusable);
+    let own = "Error: Cannot find module './slug.js'";
+    let own = trial("go.mod", "fail", Some(1), &format!("error[\n{own}"));
+    assert!(own.is_active(), "{own:?}");
+}
+
+#[test]
+fn missing_dependency_names_install_command() {
+    let trial = trial("package.json", "fail", Some(127), "sh: 1: jest: not found");
+    let unusable = Trial::Unusable {
+        why: "a required program is missing; run `pnpm install` first".to_owned(),
+        output: vec!["sh: 1: jest: not found".to_owned()],
+    };
+    assert_eq!(trial, unusable);
+}
+
+#[test]
+fn written_file_escapes_untrusted_text() {
     let hostile = "x\n[[checks]]\nrun = \"true\"";
     let manifest = format!("{hostile}/go.mod");
     let tried = proposals(&[(manifest.as_str(), "")])
         .into_iter()
         .map(|proposal| {
-            let trial = Trial::NotStarted {
+            let trial = Trial::Unusable {
                 why: format!("no program\r{hostile}\nagent = 'x'"),
+                output: vec![format!("\r{hostile}")],
             };
             TriedProposal { proposal, trial }
         });
@@ -106,14 +150,14 @@ fn no_name_and_no_tools_words_can_add_a_setting() {
 }
 
 #[test]
-fn nothing_found_is_said_and_still_a_valid_file() {
+fn written_file_without_findings_is_valid() {
     let text = settings_document(&[], &[]);
     insta::assert_snapshot!(text);
     assert!(read_back(&text).checks.is_empty());
 }
 
 #[test]
-fn quick_checks_leave_the_timeout_alone() {
+fn written_file_keeps_timeout_of_quick_checks() {
     let tried = tried(|_| Trial::Passed {
         took: Duration::from_secs(1),
     });
@@ -124,18 +168,18 @@ fn quick_checks_leave_the_timeout_alone() {
 }
 
 #[test]
-fn a_file_that_is_there_stays_unless_forced() {
+fn written_file_replaces_existing_only_if_forced() {
     let root = tempfile::tempdir().unwrap();
-    let path = write(root.path(), &[], &[], false).unwrap();
+    let path = write(root.path(), &settings_document(&[], &[]), false).unwrap();
     fs::write(&path, "# a person's work, longer than what is written").unwrap();
-    let refused = write(root.path(), &[], &[], false).unwrap_err();
+    let refused = write(root.path(), &settings_document(&[], &[]), false).unwrap_err();
     assert!(matches!(refused, WriteError::Exists(ref existing) if *existing == path));
     assert!(
         fs::read_to_string(&path)
             .unwrap()
             .contains("a person's work")
     );
-    write(root.path(), &[], &[], true).unwrap();
+    write(root.path(), &settings_document(&[], &[]), true).unwrap();
     assert_eq!(
         fs::read_to_string(&path).unwrap(),
         settings_document(&[], &[])
@@ -143,13 +187,13 @@ fn a_file_that_is_there_stays_unless_forced() {
 }
 
 #[test]
-fn setup_is_read_back_as_it_was_found() {
+fn written_file_setup_round_trip() {
     let root = tempfile::tempdir().unwrap();
     let lines = |files: &[&str]| {
         for file in files {
             fs::write(root.path().join(file), "").unwrap();
         }
-        let (_, setup) = detect(root.path());
+        let (_, setup, _) = detect(root.path());
         read_back(&settings_document(&[], &setup)).setup.run
     };
     assert_eq!(lines(&[]), [] as [&str; 0]);

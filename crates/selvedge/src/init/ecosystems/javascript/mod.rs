@@ -83,13 +83,21 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
         let (command, found_in) = package_script
             .or_else(member_script)
             .or_else(|| tool_command(at, &package, manager, *role))?;
-        Some(Proposal::new(at, *role, name, command, found_in))
+        let install = missing_install(at, manager);
+        Some(Proposal::new(at, *role, name, command, found_in).with_install(install))
     };
     SCRIPTS.iter().filter_map(proposal).collect()
 }
 
 fn covers(above: &RepositoryDirectory<'_>, below: &RepositoryDirectory<'_>) -> bool {
     package::is_member(above, below)
+}
+
+/// The command that installs the dependencies, if they are not installed.
+fn missing_install(at: &RepositoryDirectory<'_>, manager: PackageManager) -> Option<String> {
+    let has = |name| at.has(name) || at.ancestors().any(|above| above.has(name));
+    let is_installed = has("node_modules") || has(".pnp.cjs");
+    (!is_installed).then(|| manager.install())
 }
 
 /// The tool for a role that has no script.
@@ -99,7 +107,14 @@ fn tool_command(
     manager: PackageManager,
     role: CheckRole,
 ) -> Option<(String, &'static str)> {
-    let exec = |command: &str, found_in| Some((manager.exec(command), found_in));
+    let exec = |command: &str, found_in| {
+        let (program, arguments) = command.split_once(' ').unwrap_or((command, ""));
+        let command = match at.installed_program("node_modules/.bin", program) {
+            Some(program) => format!("{program} {arguments}").trim_end().to_owned(),
+            None => manager.exec(command),
+        };
+        Some((command, found_in))
+    };
     match role {
         CheckRole::Test if package.depends_on("vitest") => exec("vitest run", MANIFEST),
         CheckRole::Test if package.depends_on("jest") => exec("jest", MANIFEST),

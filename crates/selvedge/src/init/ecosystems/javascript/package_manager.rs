@@ -90,6 +90,11 @@ impl PackageManager {
         }
     }
 
+    /// The command that installs the dependencies.
+    pub(super) fn install(self) -> String {
+        format!("{} install", self.program())
+    }
+
     const fn program(self) -> &'static str {
         match self {
             Self::Npm => "npm",

@@ -1,0 +1,96 @@
+//! Which commands of CI and git hooks become checks.
+
+use super::{proposals, repository};
+use crate::init::ci::{adopt, uncovered_comment};
+
+/// Asserts the checks, each as `file: command`, and the commands that none covers.
+#[track_caller]
+fn check_adopted(files: &[(&str, &str)], expected: &[&str], expected_uncovered: &[&str]) {
+    let mut adopted = proposals(files);
+    let uncovered = adopt(&repository(files), &mut adopted);
+    let adopted: Vec<_> = adopted
+        .iter()
+        .map(|proposal| format!("{}: {}", proposal.found_in, proposal.step.target))
+        .collect();
+    assert_eq!(adopted, expected);
+    let uncovered: Vec<_> = uncovered.iter().map(|command| &command.run).collect();
+    assert_eq!(uncovered, expected_uncovered);
+}
+
+const WORKFLOW: &str = ".github/workflows/ci.yml";
+
+#[test]
+fn github_steps_replace_and_complete_guesses() {
+    let workflow = "\
+jobs:
+  test:
+    runs-on: ubuntu-latest
+    steps:
+      - uses: actions/checkout@v5
+      - run: rustup component add clippy
+      - name: Lint
+        run: cargo clippy --all-features -- -D warnings
+      - run: |
+          # Everything.
+          cargo test --all-features
+          cargo doc --no-deps
+      - run: \"shellcheck scripts/run.sh\"
+      - run: |
+          if true; then
+            cargo test --ignored
+          fi
+      - run: cargo test --target ${{ matrix.target }}
+";
+    check_adopted(
+        &[("Cargo.toml", "[package]"), (WORKFLOW, workflow)],
+        &[
+            ".github/workflows/ci.yml: cargo test --all-features",
+            ".github/workflows/ci.yml: cargo clippy --all-features -- -D warnings",
+            "Cargo.toml: cargo fmt --check",
+            ".github/workflows/ci.yml: shellcheck scripts/run.sh",
+        ],
+        &[
+            "cargo doc --no-deps",
+            "cargo test --target ${{ matrix.target }}",
+        ],
+    );
+}
+
+#[test]
+fn gitlab_circleci_and_hook_commands_are_adopted() {
+    let gitlab = "test:\n  script:\n    - npm ci\n    - make test\n";
+    check_adopted(
+        &[(".gitlab-ci.yml", gitlab)],
+        &[".gitlab-ci.yml: make test"],
+        &[],
+    );
+    let circle = "jobs:\n  a:\n    steps:\n      - checkout\n      - run:\n          name: x\n          command: tox\n";
+    check_adopted(
+        &[(".circleci/config.yml", circle)],
+        &[".circleci/config.yml: tox"],
+        &[],
+    );
+    check_adopted(
+        &[
+            (".husky/pre-push", "#!/bin/sh\nnpm run lint\n"),
+            (".pre-commit-config.yaml", "repos: []"),
+        ],
+        &[
+            ".husky/pre-push: npm run lint",
+            ".pre-commit-config.yaml: pre-commit run --all-files",
+        ],
+        &[],
+    );
+}
+
+#[test]
+fn uncovered_commands_cannot_add_settings() {
+    let files = [(WORKFLOW, "- run: build\rx\n")];
+    let uncovered = adopt(&repository(&files), &mut Vec::new());
+    assert_eq!(
+        uncovered_comment(&uncovered),
+        "\n# CI also runs these commands, which no check above covers:\n\
+         #   build x (.github/workflows/ci.yml)\n"
+    );
+    assert_eq!(uncovered_comment(&[]), "");
+}
