@@ -111,10 +111,9 @@ impl PytestParser {
         };
         findings.add_tool(TOOL);
         self.section = section;
-        if section == PytestSection::Progress {
-            LineClaim::Ignore
-        } else {
-            LineClaim::Noise
+        match section {
+            PytestSection::Header | PytestSection::Durations => LineClaim::Noise,
+            _ => LineClaim::Ignore,
         }
     }
 

@@ -147,7 +147,7 @@ fn header_and_progress_of_a_runner_are_never_shown() {
             assert!(digest.contains("[cut: "), "{digest}");
         }
     }
-    let lines: String = [".....F..\n", "..F.s.  [ 12%]\n", "the loom is stuck\n"].concat();
+    let lines = [".....F..\n", "..F.s.  [ 12%]\n", "the loom is stuck\n"].concat();
     let digest = fails(&lines).render(DigestBudget::default()).text;
     assert_eq!(
         digest,
