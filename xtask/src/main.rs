@@ -38,7 +38,7 @@ cargo xtask TASK
   local-model [ARGS…]  run one small task with a real model: from a package of pip, from --gguf FILE, or from
                        --server URL --model NAME
   trust [WORD]         measure and write the tables of docs/explanation/trust-measured.md whose titles contain the word
-  bench [--long] [--program PATH] [start|attempts|digest|memory]
+  bench [--long] [--program PATH] [start|attempts|changed|green|rooms|sandbox|digest|memory]
                        measure the table of docs/explanation/performance.md; --long uses floods of 10 GB;
                        --program measures this build of selvedge instead of the checkout's";
 

@@ -159,8 +159,8 @@ async fn run_rounds(options: ChaosOptions) -> Result<bool, ChaosError> {
         for violation in &played.violations {
             println!("seed {seed}: {violation}");
         }
-        if let Some(kept) = played.kept_files {
-            println!("seed {seed}: files kept in {}", kept.display());
+        if let Some(path) = played.kept_files {
+            println!("seed {seed}: files kept in {}", path.display());
             sound = false;
         }
         for (what, times) in played.tally {
@@ -200,11 +200,11 @@ async fn run_mutants(options: ChaosOptions, shim: Arc<FsyncShim>) -> Result<bool
             violated.dedup();
             let with = if *has_mutant { "with" } else { "without" };
             println!("{with} {}: breaks {violated:?}", mutant.name());
-            if let Some(kept) = scenario.kept_files {
+            if let Some(folder) = scenario.kept_files {
                 sound = false;
                 let violations = scenario.violations.iter();
                 violations.for_each(|violation| println!("    {violation}"));
-                println!("    WRONG; files kept in {}", kept.display());
+                println!("    WRONG; files kept in {}", folder.display());
             }
         }
     }

@@ -63,8 +63,8 @@ pub fn find_cause(ending: AbnormalExit, printed: &str) -> Option<&'static str> {
     }
     printed.lines().rev().find_map(|line| {
         let line = line.to_ascii_lowercase();
-        let said = |parts: &[&str]| parts.iter().all(|part| line.contains(part));
-        let (_, cause) = SIGNATURES.iter().find(|(parts, _)| said(parts))?;
+        let contains_all = |parts: &[&str]| parts.iter().all(|part| line.contains(part));
+        let (_, cause) = SIGNATURES.iter().find(|(parts, _)| contains_all(parts))?;
         let on_purpose =
             *cause == NAME_RESOLUTION && RESERVED_NAMES.iter().any(|name| line.contains(name));
         (!on_purpose).then_some(*cause)

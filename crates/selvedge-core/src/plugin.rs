@@ -194,15 +194,18 @@ mod tests {
 
     #[test]
     fn plugin_report_must_be_complete_and_consistent() {
-        let said = |text: &str| parse(text.as_bytes()).map(|it| it.status);
-        assert_eq!(said(r#" {"v":1,"status":"pass"} "#), Ok(PluginStatus::Pass));
+        let status = |text: &str| parse(text.as_bytes()).map(|it| it.status);
         assert_eq!(
-            said(r#"{"v":1,"status":"fail","failures":[{"summary":"x"}],"more":2}"#),
+            status(r#" {"v":1,"status":"pass"} "#),
+            Ok(PluginStatus::Pass)
+        );
+        assert_eq!(
+            status(r#"{"v":1,"status":"fail","failures":[{"summary":"x"}],"more":2}"#),
             Ok(PluginStatus::Fail)
         );
-        assert_eq!(said(" \n"), Err(PluginReportError::Empty));
+        assert_eq!(status(" \n"), Err(PluginReportError::Empty));
         assert_eq!(
-            said(r#"{"v":2,"status":"pass"}"#),
+            status(r#"{"v":2,"status":"pass"}"#),
             Err(PluginReportError::Version(2))
         );
         for fields in [
@@ -217,7 +220,7 @@ mod tests {
             r#""errors":["x"]"#,
             r#""failure":{"summary":"x"}"#,
         ] {
-            let answer = said(&format!(r#"{{"v":1,"status":"pass",{fields}}}"#));
+            let answer = status(&format!(r#"{{"v":1,"status":"pass",{fields}}}"#));
             assert!(
                 matches!(answer, Err(PluginReportError::Contradiction("pass", _))),
                 "{fields}: {answer:?}"
@@ -228,19 +231,19 @@ mod tests {
             r#""tests":{"executed":2,"passed":2}"#,
             r#""errors":[],"ok":true,"exit_code":0,"verdict":"pass","took_ms":7,"note":"no failures""#,
         ] {
-            let answer = said(&format!(r#"{{"v":1,"status":"pass",{fields}}}"#));
+            let answer = status(&format!(r#"{{"v":1,"status":"pass",{fields}}}"#));
             assert_eq!(answer, Ok(PluginStatus::Pass), "{fields}");
         }
         assert_eq!(
-            said(r#"{"v":1,"status":"fail","reason":" ","failures":[{}]}"#),
+            status(r#"{"v":1,"status":"fail","reason":" ","failures":[{}]}"#),
             Err(PluginReportError::Unexplained("fail"))
         );
         assert_eq!(
-            said(r#"{"v":1,"status":"error"}"#),
+            status(r#"{"v":1,"status":"error"}"#),
             Err(PluginReportError::Unexplained("error"))
         );
         assert_eq!(
-            said(r#"{"v":1,"status":"fail","reason":"x","passed":true}"#),
+            status(r#"{"v":1,"status":"fail","reason":"x","passed":true}"#),
             Err(PluginReportError::Contradiction(
                 "fail",
                 "`passed` is true".to_owned()
@@ -256,7 +259,7 @@ mod tests {
             r#"[{"v":1,"status":"pass"}]"#,
         ] {
             assert!(
-                matches!(said(nonsense), Err(PluginReportError::NotAReport(_))),
+                matches!(status(nonsense), Err(PluginReportError::NotAReport(_))),
                 "{nonsense}"
             );
         }

@@ -184,7 +184,7 @@ impl LogReader {
         let first = std::mem::take(&mut self.heading);
         let mut heading = first.as_str();
         let mut found = scan(block);
-        let asked = self.findings.capture_options();
+        let options = self.findings.capture_options();
         self.prefixes.begin_block(block);
         let last = self.salient_lines.begin_block();
         let mut recent = RecentLine::from_kept(&last);
@@ -201,7 +201,7 @@ impl LogReader {
             } else {
                 found.signals(end - text.len(), end)
             };
-            let line = CleanLine::new(self.number, text, heading, signals, asked);
+            let line = CleanLine::new(self.number, text, heading, signals, options);
             let claim = if passed {
                 LineClaim::Ignore
             } else {

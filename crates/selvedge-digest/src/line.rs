@@ -34,7 +34,7 @@ impl<'a> CleanLine<'a> {
         text: &'a str,
         heading: &'a str,
         signals: LineSignals,
-        asked: CaptureOptions,
+        options: CaptureOptions,
     ) -> Self {
         // Most lines are not indented, or only by spaces; only the others are decoded.
         let blanks = text.bytes().take_while(|&byte| byte == b' ').count();
@@ -47,7 +47,7 @@ impl<'a> CleanLine<'a> {
             text,
             heading,
             signals,
-            capture: asked,
+            capture: options,
             indent,
         }
     }

@@ -58,6 +58,7 @@ fn is_progress(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_digit() || " []()/%".contains(c);
     text.is_empty()
         || text.ends_with([']', ')'])
+            && text.contains(['%', '/'])
             && text.contains(|c: char| c.is_ascii_digit())
             && text.chars().all(is_part)
 }
@@ -98,6 +99,8 @@ mod tests {
             ".env",
             "... [see below]",
             "E 12%",
+            "E       [404]",
+            "* (1)",
             "",
         ] {
             assert!(!is_result_row(text), "{text}");

@@ -195,12 +195,12 @@ mod tests {
         for filler in 0..70 {
             let text = format!("{}\n{plain}a.c:7\nerror:\n8 is (9", "x".repeat(filler));
             let found = signals(&text);
-            let told: Vec<_> = found
+            let scanned: Vec<_> = found
                 .into_iter()
                 .filter(|s| *s != LineSignals::NONE)
                 .collect();
             assert_eq!(
-                told,
+                scanned,
                 [
                     LineSignals::LOCATION,
                     LineSignals::ERROR,

@@ -111,9 +111,9 @@ impl<'a> RedactingProgress<'a> {
 
     /// Forwards the part of the agent's text that certainly holds no secret.
     fn redact_text(&self, decide: impl FnOnce(&mut RedactionStream) -> Vec<u8>) {
-        let said = decide(&mut self.text_stream.lock());
-        if !said.is_empty() {
-            let text = String::from_utf8_lossy(&said).into_owned();
+        let redacted = decide(&mut self.text_stream.lock());
+        if !redacted.is_empty() {
+            let text = String::from_utf8_lossy(&redacted).into_owned();
             self.inner.on_activity(Activity::Text(text));
         }
     }

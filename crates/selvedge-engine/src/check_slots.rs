@@ -26,7 +26,7 @@ pub const SLOT_VARIABLE: &str = "SELVEDGE_CHECK_SLOT";
 const QUEUE: &str = "queue";
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-/// How long a check waits before it says so.
+/// How long a check waits before this is reported.
 const SILENT_WAIT: Duration = Duration::from_secs(1);
 
 /// The slots of all runs with the same state directory.
@@ -71,8 +71,8 @@ impl CheckSlots {
                 progress.on_activity(Activity::Note(note));
                 is_announced = true;
             }
-            let slept = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
-            if slept.is_none() {
+            let paused = cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
+            if paused.is_none() {
                 return Err(CheckError::Cancelled);
             }
             pause = (pause * 2).min(LONGEST_PAUSE);

@@ -391,9 +391,12 @@ impl RunContext {
             let error = format!("attempt {attempt_number} was never started");
             return SessionOutcome::failed(SessionStatus::Infra, error);
         };
-        let left = run.remaining_for_attempt();
+        let remaining = run.remaining_for_attempt();
         let limits = run.spec.limits;
-        let wall_ms = left.duration_ms.unwrap_or(u64::MAX).min(limits.wall_ms);
+        let wall_ms = remaining
+            .duration_ms
+            .unwrap_or(u64::MAX)
+            .min(limits.wall_ms);
         let agent = run.spec.agent_of(attempt.retry);
         let request = SessionRequest {
             agent: agent.clone(),
@@ -412,16 +415,16 @@ impl RunContext {
                 max_turns: agent.max_turns.or(limits.max_turns),
                 ..limits
             },
-            cost_left: left.cost,
-            tokens_left: left.tokens,
+            cost_left: remaining.cost,
+            tokens_left: remaining.tokens,
             run_dir: self.run_dir.clone(),
             tag: format!("{}.{attempt_number}", run.run_id),
             lock: self.lock(),
             supervisor: self.agents.clone(),
         };
-        if let Some(walls) = self.agents.sandbox().cloned() {
+        if let Some(sandbox) = self.agents.sandbox().cloned() {
             // If this fails, the agent's session creates the caches that it needs.
-            let _ = tokio::task::spawn_blocking(move || walls.prepare_caches()).await;
+            let _ = tokio::task::spawn_blocking(move || sandbox.prepare_caches()).await;
         }
         let before = GitConfigSnapshot::capture(&run.spec.workspace);
         let outcome = agent_for(agent).run(&request, progress, cancel).await;

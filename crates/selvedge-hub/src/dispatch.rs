@@ -76,6 +76,6 @@ async fn offer(hub: &Hub, granted: Assignment) {
     // The worker did not receive the offer.
     let epoch = key.lease_epoch;
     if let Err(error) = hub.change(row.task_id, TaskChange::Forget { epoch }).await {
-        tracing::warn!(%error, task = %row.task_id, "an offer that nobody heard stands until it expires");
+        tracing::warn!(%error, task = %row.task_id, "cannot withdraw an undelivered offer; it remains until it expires");
     }
 }

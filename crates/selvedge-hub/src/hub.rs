@@ -68,10 +68,10 @@ impl std::fmt::Debug for Hub {
 impl Hub {
     /// Creates a hub over a store.
     pub fn new(store: Arc<dyn HubStore>, settings: HubSettings) -> Arc<Self> {
-        let (ended, to_be_told) = mpsc::channel(ENDED_BUFFER);
+        let (ended, ended_receiver) = mpsc::channel(ENDED_BUFFER);
         Arc::new(Self {
             ended,
-            ended_receiver: Mutex::new(Some(to_be_told)),
+            ended_receiver: Mutex::new(Some(ended_receiver)),
             store,
             limits: RateLimiter::new(settings.requests_per_second),
             settings,

@@ -123,7 +123,20 @@ impl JournalStateCache {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::RangeInclusive;
+
+    use selvedge_core::model::{Outcome, Task};
+    use selvedge_protocol::{
+        EntryHeader, EntryKind, LeaseToken, StreamEntry, TaskCompletion, TaskResult,
+    };
+    use selvedge_store::hub::{
+        ChangeAnswer, HubStore, PollRequest, SqliteHub, StoreSettings, TaskChange,
+    };
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::new_task::new_task;
+    use crate::settings::HubSettings;
 
     fn task(number: usize) -> TaskId {
         TaskId::new(uuid::Uuid::from_u128(number as u128))
@@ -164,15 +177,75 @@ mod tests {
         assert_eq!(cache.bytes(), 0, "one that is too large is not cached");
     }
 
+    fn event(seq: u64) -> Value {
+        json!({
+            "v": 1, "run_id": task(1), "seq": seq, "at": "2026-01-01T00:00:00Z",
+            "type": "agent_message", "data": {"text": "x"},
+        })
+    }
+
+    async fn write_entry(
+        store: &dyn HubStore,
+        lease: &LeaseToken,
+        seq: u64,
+        events: RangeInclusive<u64>,
+        kind: EntryKind,
+    ) {
+        let mut header = EntryHeader::new(lease.clone(), seq);
+        header.events = events.map(event).collect();
+        let change = TaskChange::Entry(Box::new(StreamEntry { header, kind }));
+        let outcome = store.change(lease.task_id, change).await.unwrap();
+        assert_eq!(outcome.unwrap().answer, ChangeAnswer::Applied);
+    }
+
+    #[tokio::test]
+    async fn load_state_follows_writes_of_peers_and_retention() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("hub.db");
+        let store: Arc<dyn HubStore> =
+            Arc::new(SqliteHub::open(&file, StoreSettings::default()).unwrap());
+        let hub = || Hub::new(Arc::clone(&store), HubSettings::default());
+        let (one, two) = (hub(), hub());
+        let id = task(1);
+        let new = new_task(&Task::default(), id, "default", "test").unwrap();
+        store.submit(new).await.unwrap();
+        let request = PollRequest {
+            worker: "worker".to_owned(),
+            labels: Vec::new(),
+            slots: 1,
+            excluded: Vec::new(),
+        };
+        let assigned = store.assign_tasks(vec![request]).await.unwrap();
+        let lease = assigned[0].row.lease_token();
+
+        let last = 2 * READ_BATCH as u64 + 1;
+        write_entry(store.as_ref(), &lease, 1, 1..=last, EntryKind::Progress).await;
+        let first = load_state(&one, id).await.unwrap();
+        assert_eq!(first.seq, last);
+        assert!(Arc::ptr_eq(&first, &load_state(&one, id).await.unwrap()));
+
+        let end = EntryKind::Complete(TaskCompletion {
+            completion_id: "once".to_owned(),
+            result: Box::new(TaskResult::without_run(Outcome::Verified, "")),
+        });
+        write_entry(store.as_ref(), &lease, 2, last + 1..=last + 1, end).await;
+        let later = load_state(&one, id).await.unwrap();
+        assert_eq!((first.seq, later.seq), (last, last + 1));
+        assert_eq!(later, load_state(&two, id).await.unwrap());
+
+        // A negative age: everything has expired.
+        while store.purge_expired(-60_000, READ_BATCH).await.unwrap() > 0 {}
+        assert_eq!(
+            *load_state(&one, id).await.unwrap(),
+            JournalState::default()
+        );
+    }
+
     #[test]
     fn journal_is_folded_up_to_its_last_line() {
         let line = |seq: u64| JournalLine {
             seq,
-            event: serde_json::json!({
-                "v": 1, "run_id": task(1), "seq": seq, "at": "2026-01-01T00:00:00Z",
-                "type": "agent_message", "data": {"text": "x"},
-            })
-            .to_string(),
+            event: event(seq).to_string(),
         };
         let mut folded = FoldedJournal::default();
         folded.append(&[line(1), line(2)]).unwrap();

@@ -55,8 +55,8 @@ impl PeerListener<'_> {
                 tracing::warn!(%error, "cannot exchange heartbeats with peers");
             }
             let until = Instant::now() + HEARTBEAT_INTERVAL;
-            while let Ok(heard) = timeout_at(until, changes.changed()).await {
-                if heard.is_err() {
+            while let Ok(changed) = timeout_at(until, changes.changed()).await {
+                if changed.is_err() {
                     return;
                 }
                 if let Err(error) = self.relay_changes().await {

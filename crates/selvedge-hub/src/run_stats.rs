@@ -20,8 +20,8 @@ pub(crate) async fn load_all(hub: &Hub, tenant: &str) -> Result<Vec<RunStats>, H
     let mut stats = Vec::with_capacity(lines.len());
     let mut new: Vec<NewRunStats> = Vec::new();
     for line in lines {
-        if let Some(kept) = saved_stats(&line) {
-            stats.push(kept);
+        if let Some(saved) = saved_stats(&line) {
+            stats.push(saved);
             continue;
         }
         let Some(computed) = compute_stats(hub, line.task_id).await? else {

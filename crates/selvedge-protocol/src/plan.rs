@@ -28,8 +28,12 @@ impl TaskRow {
 
     /// The plan's result, from the runs of those subtasks that have begun; `told` is the result that the hub stored at
     /// its end.
-    pub fn plan_result(&self, runs: &BTreeMap<RunId, Run>, told: Option<TaskResult>) -> PlanResult {
-        let told = told.unwrap_or_else(|| TaskResult {
+    pub fn plan_result(
+        &self,
+        runs: &BTreeMap<RunId, Run>,
+        result: Option<TaskResult>,
+    ) -> PlanResult {
+        let result = result.unwrap_or_else(|| TaskResult {
             estimated_cost_usd: self.cost.micro_usd.map(MicroUsd::as_usd),
             cost_source: self.cost.source,
             ..TaskResult::without_run(self.plan_outcome(), self.reason.clone().unwrap_or_default())
@@ -39,19 +43,19 @@ impl TaskRow {
             unchanged: all_unchanged(self.subtasks.iter().map(unchanged)),
             task_id: self.task_id,
             run_id: RunId::from(self.task_id),
-            status: told.status,
-            outcome: told.outcome,
-            reason: told.reason,
+            status: result.status,
+            outcome: result.outcome,
+            reason: result.reason,
             chosen: None,
             confidence: None,
-            review: told.review,
+            review: result.review,
             subtasks: self.subtasks.iter().map(|it| it.result(runs)).collect(),
-            tokens_in: told.tokens_in,
-            tokens_out: told.tokens_out,
-            estimated_cost_usd: told.estimated_cost_usd,
-            cost_source: told.cost_source,
-            worked_ms: told.execution_ms,
-            verification_status: told.verification_status,
+            tokens_in: result.tokens_in,
+            tokens_out: result.tokens_out,
+            estimated_cost_usd: result.estimated_cost_usd,
+            cost_source: result.cost_source,
+            worked_ms: result.execution_ms,
+            verification_status: result.verification_status,
         }
     }
 }

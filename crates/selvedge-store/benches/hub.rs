@@ -69,7 +69,7 @@ async fn measured(store: Arc<dyn HubStore>, clients: usize, tasks: usize) {
         });
     }
     set.join_all().await;
-    told("enqueue", tasks, begun.elapsed());
+    print_rate("enqueue", tasks, begun.elapsed());
 
     let begun = Instant::now();
     let mut set = JoinSet::new();
@@ -78,7 +78,7 @@ async fn measured(store: Arc<dyn HubStore>, clients: usize, tasks: usize) {
         set.spawn(async move { work(store.as_ref(), &format!("w{client}")).await });
     }
     let done: usize = set.join_all().await.into_iter().sum();
-    told("claim + begin + report + complete", done, begun.elapsed());
+    print_rate("claim + begin + report + complete", done, begun.elapsed());
 }
 
 async fn work(store: &dyn HubStore, worker: &str) -> usize {
@@ -161,7 +161,7 @@ fn task(number: usize) -> NewTask {
     }
 }
 
-fn told(what: &str, count: usize, took: Duration) {
+fn print_rate(what: &str, count: usize, took: Duration) {
     let millis = took.as_millis().max(1);
     let rate = u128::try_from(count).unwrap_or(0) * 1_000 / millis;
     println!("{what:40} {rate:>8}/s  ({count} in {millis} ms)");

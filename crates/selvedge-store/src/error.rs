@@ -27,7 +27,7 @@ pub enum StoreError {
     },
     /// The journal was written by a later release.
     #[error(
-        "the journal at {} has format {found}, but this program supports formats up to {known}: \
+        "the journal at {} has format {found}, but this program supports formats up to {supported}: \
          use the release that wrote it, or a later one",
         path.display()
     )]
@@ -36,8 +36,8 @@ pub enum StoreError {
         path: PathBuf,
         /// Its format.
         found: usize,
-        /// The latest format that this program knows.
-        known: usize,
+        /// The latest format that this program supports.
+        supported: usize,
     },
     /// The stored data is not valid.
     #[error("the journal is damaged: {0}")]

@@ -55,17 +55,17 @@ pub fn failpoint(point: &'static str) {
 
 /// Writes a JSON object about this process's state to the trace.
 #[inline]
-pub fn trace(told: impl FnOnce() -> serde_json::Value) {
+pub fn trace(value: impl FnOnce() -> serde_json::Value) {
     #[cfg(feature = "faults")]
-    at_work::note(told());
+    at_work::note(value());
     #[cfg(not(feature = "faults"))]
-    let _ = told;
+    let _ = value;
 }
 
 /// Prepares a trace entry that is written later; `None` without the feature.
 #[inline]
-pub fn draft_trace(told: impl FnOnce() -> serde_json::Value) -> Option<serde_json::Value> {
-    cfg!(feature = "faults").then(told)
+pub fn draft_trace(value: impl FnOnce() -> serde_json::Value) -> Option<serde_json::Value> {
+    cfg!(feature = "faults").then(value)
 }
 
 #[cfg(feature = "faults")]
@@ -87,8 +87,8 @@ mod at_work {
     fn armed() -> Option<&'static ArmedFailpoint> {
         static ARMED: OnceLock<Option<ArmedFailpoint>> = OnceLock::new();
         let read = || {
-            let told = std::env::var("SELVEDGE_FAULT").ok()?;
-            let (point, nth) = told.rsplit_once(':')?;
+            let variable = std::env::var("SELVEDGE_FAULT").ok()?;
+            let (point, nth) = variable.rsplit_once(':')?;
             Some(ArmedFailpoint {
                 point: point.to_owned(),
                 hits_left: AtomicU64::new(nth.parse().ok()?),
@@ -110,7 +110,7 @@ mod at_work {
         }
     }
 
-    pub(super) fn note(mut told: Value) {
+    pub(super) fn note(mut value: Value) {
         static TRACE: OnceLock<Option<File>> = OnceLock::new();
         let open = || {
             let path = std::env::var_os("SELVEDGE_TRACE")?;
@@ -121,10 +121,10 @@ mod at_work {
             return;
         };
         let now = clock_gettime(ClockId::Monotonic);
-        told["at_us"] = Value::from(now.tv_sec * 1_000_000 + now.tv_nsec / 1_000);
-        told["pid"] = Value::from(std::process::id());
+        value["at_us"] = Value::from(now.tv_sec * 1_000_000 + now.tv_nsec / 1_000);
+        value["pid"] = Value::from(std::process::id());
         // Written by one call, so that lines of several threads do not mix. A failure is ignored here: the
         // reader of the trace notices the missing line.
-        let _ = file.write_all(format!("{told}\n").as_bytes());
+        let _ = file.write_all(format!("{value}\n").as_bytes());
     }
 }

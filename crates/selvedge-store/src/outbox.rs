@@ -65,7 +65,7 @@ impl Outbox {
             return Err(StoreError::Newer {
                 path,
                 found,
-                known: FORMAT,
+                supported: FORMAT,
             });
         }
         let outbox = Self { db };

@@ -121,8 +121,8 @@ fn parse_strict(text: &str) -> Result<(), JsonParseError> {
     serde_json::from_str::<IgnoredAny>(text)
         .map(drop)
         .map_err(|error| {
-            let said = error.to_string();
-            let words = said.split(" at line ").next().unwrap_or_default();
+            let message = error.to_string();
+            let words = message.split(" at line ").next().unwrap_or_default();
             let too_deep = words.starts_with("recursion limit");
             (error_at(error.line(), error.column(), words), too_deep)
         })

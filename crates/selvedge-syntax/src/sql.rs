@@ -179,10 +179,9 @@ mod tests {
             "SELECT (1;\nSELECT 2;\n",
             "SELECT 1);\n",
             "INSERT INTO t VALUES ('open);\n",
-            "SELECT 1; /* open\n",
             "SELECT (((((",
         ] {
-            assert!(is_broken(text) || text.contains("/*"), "{text}");
+            assert!(is_broken(text), "{text}");
         }
         for text in [
             "CREATE TABLE t (\n  a INTEGER PRIMARY KEY\n) STRICT, WITHOUT ROWID;\n",
@@ -191,6 +190,7 @@ mod tests {
             "SELECT 'it\\'s (';\n",
             "CREATE FUNCTION f() AS $body$ SELECT (;$body$;\n",
             "VACUUM (;\n",
+            "SELECT 1; /* open\n",
             "",
         ] {
             assert!(!is_broken(text), "{text}");

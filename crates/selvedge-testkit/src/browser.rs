@@ -224,19 +224,19 @@ impl Browser {
 /// exits if that port is taken on IPv4.
 #[track_caller]
 fn start_driver(env: &TestEnv) -> (SpawnedProgram, u16) {
-    let said = "was started successfully on port ";
+    let announcement = "was started successfully on port ";
     for _ in 0..10 {
         let driver = env
             .command("chromedriver")
             .args(["--port=0", "--log-level=SEVERE"])
             .timeout(Duration::from_mins(5))
             .spawn();
-        if !driver.try_wait_for_stdout(said) {
+        if !driver.try_wait_for_stdout(announcement) {
             continue;
         }
         driver.wait_for_stdout(".\n");
         let stdout = driver.stdout();
-        let port = stdout.split(said).nth(1);
+        let port = stdout.split(announcement).nth(1);
         let port = port.and_then(|rest| rest.split('.').next());
         let port = port.and_then(|port| port.parse().ok()).expect("a port");
         return (driver, port);

@@ -112,7 +112,7 @@ impl ModelServer {
     /// Sessions and turns are counted from 1.
     #[track_caller]
     pub fn wait_for_turn(&self, session: usize, turn: usize) -> RecordedRequest {
-        let asked = self.record.wait_for(WAIT_TIMEOUT, |record| {
+        let found = self.record.wait_for(WAIT_TIMEOUT, |record| {
             let wanted = ReplySource::Turn { session, turn };
             record
                 .requests
@@ -120,7 +120,7 @@ impl ModelServer {
                 .find(|request| request.answer == wanted)
                 .cloned()
         });
-        asked.unwrap_or_else(|| {
+        found.unwrap_or_else(|| {
             let answers: Vec<_> = self
                 .requests()
                 .iter()

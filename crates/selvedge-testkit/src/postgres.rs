@@ -214,16 +214,16 @@ impl Postgres {
         command.current_dir(&self.directory);
         // The server inherits pg_ctl's output; a pipe would stay open while the server runs.
         let number = self.command_count.fetch_add(1, Ordering::Relaxed);
-        let told = self.directory.join(format!("told-{number}"));
-        let output = fs::File::create(&told).expect("a file for what a program says");
+        let output_path = self.directory.join(format!("told-{number}"));
+        let output = fs::File::create(&output_path).expect("a file for what a program says");
         command.stdin(Stdio::null());
         command.stderr(output.try_clone().expect("one more handle"));
         command.stdout(output);
         arguments(&mut command);
         let status = command.status().expect("a program of PostgreSQL runs");
-        let text = fs::read_to_string(&told).unwrap_or_default();
+        let text = fs::read_to_string(&output_path).unwrap_or_default();
         // An error does not matter: the file is removed with the folder.
-        let _ = fs::remove_file(&told);
+        let _ = fs::remove_file(&output_path);
         assert!(status.success(), "{program} failed ({status}):\n{text}");
         text
     }

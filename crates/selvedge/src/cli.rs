@@ -227,7 +227,7 @@ pub(crate) struct VerifyArgs {
     /// changed since, the checks run again with the tests of the revision.
     #[arg(long, value_name = "REV")]
     pub(crate) base: Option<String>,
-    /// Test changes that the task asked for: a glob of files, or the id of a test as in reports. Repeatable. These
+    /// Test changes that the task asks for: a glob of files, or the id of a test as in reports. Repeatable. These
     /// tests run as changed, all other tests as they were.
     #[arg(long, requires = "base", value_name = "GLOB|TEST")]
     pub(crate) expect_test_changes: Vec<String>,
@@ -287,9 +287,9 @@ pub(crate) struct DigestArgs {
 #[command(after_help = "\
 Removes clones (run --isolated, --repo) and copies (run --best-of) of verified runs, snapshots of
 missing directories, verification rooms of ended runs (the files of a workspace's last one after
-seven days), cached baselines older than 30 days, and
-caches of agents that were unused for 30 days or exceed 10 GB in total. Journals, prompts and outputs
-of runs are kept. `selvedge doctor` shows how much space each takes.")]
+seven days), cached baselines older than 30 days, and caches of agents that were unused for 30 days
+or exceed 10 GB in total. Journals, prompts and outputs of runs are kept. `selvedge doctor` shows
+how much space each takes.")]
 pub(crate) struct GcArgs {
     /// Also remove clones and copies of runs that are not verified; their work is lost unless it is on a branch.
     #[arg(long)]

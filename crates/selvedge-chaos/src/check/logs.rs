@@ -21,16 +21,16 @@ pub(super) fn check(history: &History) -> Vec<String> {
         let Some(task) = history.tasks.get(&line.task) else {
             continue;
         };
-        let kept = if line.of_journal {
-            let kept = task.journal.iter().find(|(seq, _)| *seq == line.seq);
-            kept.and_then(|(_, event)| serde_json::from_str(event).ok())
+        let stored = if line.of_journal {
+            let stored = task.journal.iter().find(|(seq, _)| *seq == line.seq);
+            stored.and_then(|(_, event)| serde_json::from_str(event).ok())
         } else {
-            let kept = task.log.iter().find(|(seq, _)| *seq == line.seq);
-            kept.and_then(|(_, event)| serde_json::to_value(event).ok())
+            let stored = task.log.iter().find(|(seq, _)| *seq == line.seq);
+            stored.and_then(|(_, event)| serde_json::to_value(event).ok())
         };
-        if kept.as_ref() != Some(&line.event) {
+        if stored.as_ref() != Some(&line.event) {
             violations.push(format!(
-                "{}: line {} of the {} was {}, now {kept:?}",
+                "{}: line {} of the {} was {}, now {stored:?}",
                 line.task,
                 line.seq,
                 if line.of_journal { "journal" } else { "log" },
@@ -144,11 +144,11 @@ fn attempt_mismatches(task: &ObservedTask) -> Vec<String> {
     };
     let mut violations = Vec::new();
     for attempt in &run.attempts {
-        let kept = task
+        let stored = task
             .runs
             .iter()
             .find(|run| run.number == attempt.attempt_number);
-        let kept = kept.and_then(|run| run.closing.as_deref());
+        let stored = stored.and_then(|run| run.closing.as_deref());
         let expected_end = attempt.end.map(|closing| match closing {
             AttemptEnd::Report => "report",
             AttemptEnd::SessionFailed => "session_failed",
@@ -156,10 +156,10 @@ fn attempt_mismatches(task: &ObservedTask) -> Vec<String> {
             AttemptEnd::Cancelled => "cancelled",
         });
         let may_be_missing =
-            expected_end.is_none() && kept != Some("report") && task.state != "succeeded";
-        if expected_end != kept && !may_be_missing {
+            expected_end.is_none() && stored != Some("report") && task.state != "succeeded";
+        if expected_end != stored && !may_be_missing {
             violations.push(format!(
-                "attempt {} is {expected_end:?} in its journal but {kept:?} in the table",
+                "attempt {} is {expected_end:?} in its journal but {stored:?} in the table",
                 attempt.attempt_number
             ));
         }

@@ -9,15 +9,15 @@ pub(super) fn check(history: &History) -> Vec<String> {
     let mut violations = Vec::new();
     for (id, task) in &history.tasks {
         for run in &task.runs {
-            let kept = task
+            let count = task
                 .reports
                 .iter()
                 .filter(|report| report.run == run.number)
                 .count();
             let wanted = usize::from(run.closing.as_deref() == Some("report"));
-            if kept != wanted {
+            if count != wanted {
                 violations.push(format!(
-                    "{id}: attempt {} is closed as {:?} with {kept} reports",
+                    "{id}: attempt {} is closed as {:?} with {count} reports",
                     run.number, run.closing
                 ));
             }
@@ -32,11 +32,11 @@ pub(super) fn check(history: &History) -> Vec<String> {
         }
     }
     for read in &history.reports_read {
-        let kept = history
+        let stored = history
             .tasks
             .get(&read.task)
             .and_then(|task| report_body(task, read.run));
-        if kept != Some(read.body.as_str()) {
+        if stored != Some(read.body.as_str()) {
             violations.push(format!(
                 "{}: report {} differs from an earlier read",
                 read.task, read.run
@@ -59,7 +59,7 @@ fn check_acknowledged(history: &History) -> Vec<String> {
         let TraceEvent::Report {
             seq,
             run,
-            body: said,
+            body: acknowledged,
         } = &trace.event
         else {
             continue;
@@ -68,11 +68,11 @@ fn check_acknowledged(history: &History) -> Vec<String> {
             (&it.task, it.epoch) == (&trace.task, trace.epoch)
                 && matches!(it.event, TraceEvent::Acked(acked) if acked >= *seq)
         });
-        let kept = history
+        let current = history
             .tasks
             .get(&trace.task)
             .and_then(|task| report_body(task, *run));
-        if acked && kept != Some(said.as_str()) {
+        if acked && current != Some(acknowledged.as_str()) {
             violations.push(format!(
                 "{}: report {run} differs from the acknowledged one or is missing",
                 trace.task

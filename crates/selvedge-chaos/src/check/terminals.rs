@@ -7,9 +7,9 @@ use selvedge_protocol::lease::LeaseEvent;
 use crate::history::{History, ListedTask};
 
 pub(super) fn check(history: &History) -> Vec<String> {
-    let (mut violations, last) = changes_after_end(&history.observations);
+    let (mut violations, ended) = changes_after_end(&history.observations);
     for (id, task) in &history.tasks {
-        if let Some(before) = last.get(id.as_str()).filter(|it| **it != task.state) {
+        if let Some(before) = ended.get(id.as_str()).filter(|it| **it != task.state) {
             violations.push(format!("{id}: was {before}, and finally {}", task.state));
         }
         let end = task
@@ -32,13 +32,13 @@ fn changes_after_end(observations: &[ListedTask]) -> (Vec<String>, BTreeMap<&str
     for seen in observations {
         by_task.entry(&seen.task).or_default().push(seen);
     }
-    let (mut violations, mut last) = (Vec::new(), BTreeMap::new());
+    let (mut violations, mut ended) = (Vec::new(), BTreeMap::new());
     for (task, seen) in by_task {
         let ends = seen.iter().filter(|it| is_terminal(&it.state));
         let Some(end) = ends.min_by_key(|it| it.received_us) else {
             continue;
         };
-        last.insert(task, end.state.as_str());
+        ended.insert(task, end.state.as_str());
         let later = seen
             .iter()
             .filter(|it| it.sent_us > end.received_us || is_terminal(&it.state));
@@ -46,7 +46,7 @@ fn changes_after_end(observations: &[ListedTask]) -> (Vec<String>, BTreeMap<&str
             violations.push(format!("{task}: was {}, later {}", end.state, other.state));
         }
     }
-    (violations, last)
+    (violations, ended)
 }
 
 fn is_terminal(state: &str) -> bool {

@@ -142,10 +142,10 @@ impl RecordingClient {
     /// Submits once; returns the task's id if a response arrived.
     pub async fn submit(&self, template: &TaskTemplate) -> Option<String> {
         let body = request_body(template, &self.repository);
-        let asked = self
+        let response = self
             .send(Method::POST, "/tasks", Some((&template.key, &body)))
             .await;
-        let answered = asked.ok().filter(|(status, _)| status.is_success());
+        let answered = response.ok().filter(|(status, _)| status.is_success());
         let answer = answered.and_then(|(_, text)| serde_json::from_str::<Value>(&text).ok());
         let answered = answer.and_then(|it| it["task_id"].as_str().map(str::to_owned));
         let one = ClientSubmission {
@@ -176,10 +176,10 @@ impl RecordingClient {
     /// Cancels a task; returns whether the hub acknowledged it.
     pub async fn cancel(&self, task: &str) -> bool {
         let path = format!("/tasks/{task}/cancel");
-        let asked = self
+        let response = self
             .send(Method::POST, &path, Some(("", &json!({"reason": "chaos"}))))
             .await;
-        let acknowledged = asked.is_ok_and(|(status, _)| status == StatusCode::ACCEPTED);
+        let acknowledged = response.is_ok_and(|(status, _)| status == StatusCode::ACCEPTED);
         if acknowledged {
             let cancel = ClientCancellation {
                 task: task.to_owned(),

@@ -42,7 +42,7 @@ impl Cluster {
         armed: FailpointTrigger,
     ) -> Result<bool, ChaosError> {
         let HubNode { name, address, .. } = &self.hubs[number];
-        let (folder, said) = (self.path_of(name), self.path_of(&format!("said/{name}")));
+        let (folder, log) = (self.path_of(name), self.path_of(&format!("said/{name}")));
         let own = std::env::current_exe()?;
         let mutant = self.settings.mutant;
         let program = mutant.map_or(&self.settings.binary, |_| &own);
@@ -59,12 +59,12 @@ impl Cluster {
         for worker in &self.workers {
             command.args(["--host", worker.proxy.address()]);
         }
-        let before = std::fs::read_to_string(&said).unwrap_or_default().len();
-        let mut process = ManagedProcess::start(command, &said)?;
+        let before = std::fs::read_to_string(&log).unwrap_or_default().len();
+        let mut process = ManagedProcess::start(command, &log)?;
         self.record_armed(&process, armed);
         let until = tokio::time::Instant::now() + START_TIMEOUT;
         loop {
-            let text = std::fs::read_to_string(&said).unwrap_or_default();
+            let text = std::fs::read_to_string(&log).unwrap_or_default();
             let new = text.get(before..).unwrap_or_default();
             if let Some(at) = new
                 .split("listening on http://")
@@ -112,8 +112,8 @@ impl Cluster {
             };
             if let Some(ended) = process.try_wait()? {
                 if !ended.at_failpoint {
-                    let said = process.output_tail();
-                    return Err(format!("a hub ended ({:?}): {said}", ended.code).into());
+                    let output = process.output_tail();
+                    return Err(format!("a hub ended ({:?}): {output}", ended.code).into());
                 }
                 self.hubs[number].process = None;
                 dead_hubs.push(number);

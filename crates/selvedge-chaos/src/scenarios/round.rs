@@ -45,8 +45,8 @@ pub async fn run_round(
     let violations = match played {
         Ok(violations) => violations,
         Err(error) => {
-            let kept = fleet.keep_files();
-            return Err(format!("{error}\nfiles kept in {}", kept.display()).into());
+            let kept_files = fleet.keep_files();
+            return Err(format!("{error}\nfiles kept in {}", kept_files.display()).into());
         }
     };
     let mut tally = faults.counts;
@@ -54,11 +54,11 @@ pub async fn run_round(
         *tally.entry(format!("tasks {state}")).or_default() += 1;
     }
     *tally.entry("agents started".to_owned()).or_default() += fleet.provider.ledger().len() as u64;
-    let kept = (!violations.is_empty()).then(|| fleet.keep_files());
+    let kept_files = (!violations.is_empty()).then(|| fleet.keep_files());
     Ok(RoundResult {
         violations,
         tally,
-        kept_files: kept,
+        kept_files,
     })
 }
 

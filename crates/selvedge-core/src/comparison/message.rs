@@ -25,7 +25,7 @@ pub(crate) fn is_about(failure: &Failure, id: &str) -> bool {
         .id
         .as_deref()
         .map(stable_id)
-        .is_some_and(|told| !told.is_empty() && (told == id || ends(id, &told) || ends(&told, id)))
+        .is_some_and(|name| !name.is_empty() && (name == id || ends(id, &name) || ends(&name, id)))
 }
 
 fn kinds_of(check: &CheckReport, id: &str) -> BTreeSet<String> {
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn record_is_about_a_test_by_its_whole_name() {
-        let about = |told: &str, id: &str| {
+        let about = |name: &str, id: &str| {
             let failure = Failure {
-                id: Some(told.to_owned()),
+                id: Some(name.to_owned()),
                 ..Failure::default()
             };
             is_about(&failure, id)

@@ -166,8 +166,8 @@ fn to_toml_terms(message: &str) -> String {
 fn has_repository_server(tree: &ConfigNode, agent: &AgentSpec) -> bool {
     [agent.name.as_str(), agent.kind.name()].iter().any(|name| {
         let key = SettingKey::dotted("agents").name(name).name("base_url");
-        let said = tree.at(&key);
-        said.is_some_and(|node| node.span.source.is_repository())
+        let setting = tree.at(&key);
+        setting.is_some_and(|node| node.span.source.is_repository())
     })
 }
 

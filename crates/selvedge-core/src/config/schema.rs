@@ -50,13 +50,14 @@ pub(super) struct ModelPrice {
 }
 
 impl From<&ModelPrice> for Price {
-    fn from(told: &ModelPrice) -> Self {
-        let cached = |price: &Option<PricePerMillion>| price.as_ref().unwrap_or(&told.input).0;
+    fn from(configured: &ModelPrice) -> Self {
+        let cached =
+            |price: &Option<PricePerMillion>| price.as_ref().unwrap_or(&configured.input).0;
         Self {
-            input: told.input.0,
-            output: told.output.0,
-            cache_read: cached(&told.cache_read),
-            cache_write: cached(&told.cache_write),
+            input: configured.input.0,
+            output: configured.output.0,
+            cache_read: cached(&configured.cache_read),
+            cache_write: cached(&configured.cache_write),
         }
     }
 }

@@ -46,8 +46,8 @@ pub(super) fn suggest_key(key: &SettingKey) -> Option<String> {
     let schema = json_schema();
     let (table, name) = key.split_last();
     let name = name?;
-    let known = names_in(&schema, &table);
-    if let Some(near) = nearest(name, known.iter().map(String::as_str)) {
+    let names = names_in(&schema, &table);
+    if let Some(near) = nearest(name, names.iter().map(String::as_str)) {
         return Some(format!("did you mean `{near}`?"));
     }
     let elsewhere = all_keys(&schema)
@@ -56,7 +56,7 @@ pub(super) fn suggest_key(key: &SettingKey) -> Option<String> {
     if let Some(elsewhere) = elsewhere {
         return Some(format!("did you mean `{elsewhere}`?"));
     }
-    (!known.is_empty()).then(|| format!("valid keys: {}", known.join(", ")))
+    (!names.is_empty()).then(|| format!("valid keys: {}", names.join(", ")))
 }
 
 /// The keys that a table may have.

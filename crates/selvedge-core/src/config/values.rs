@@ -114,11 +114,11 @@ pub(super) struct RetryCount(pub(super) u32);
 impl<'de> Deserialize<'de> for RetryCount {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         const CAP: u32 = RunSpec::MAX_RETRIES;
-        let BoundedInteger(asked) = BoundedInteger::<0, { u64::MAX }>::deserialize(deserializer)?;
-        match u32::try_from(asked) {
+        let BoundedInteger(number) = BoundedInteger::<0, { u64::MAX }>::deserialize(deserializer)?;
+        match u32::try_from(number) {
             Ok(retries) if retries <= CAP => Ok(Self(retries)),
             _ => Err(de::Error::custom(with_hint(
-                format_args!("{asked} retries exceed the limit of {CAP}"),
+                format_args!("{number} retries exceed the limit of {CAP}"),
                 format_args!("use a number from 0 to {CAP}"),
             ))),
         }

@@ -43,14 +43,14 @@ const MAX_TITLE_CHARS: usize = 120;
 /// becomes an annotation.
 pub fn annotations(account: &ReportInput<'_>, places: &LocationResolver<'_>) -> Vec<Annotation> {
     let mut remarks = Vec::new();
-    for (told, report) in account.current_attempts() {
+    for (attempt, report) in account.current_attempts() {
         for check in &report.checks {
-            let step = told.steps.iter().find(|step| is_report_of(check, step));
-            let name = |file: &str| places.repository_path(file, step, told.workspace);
+            let step = attempt.steps.iter().find(|step| is_report_of(check, step));
+            let name = |file: &str| places.repository_path(file, step, attempt.workspace);
             remarks.extend(check_annotations(check, &name));
         }
         let findings = report.guard.iter().flat_map(|guard| &guard.findings);
-        let name = |file: &str| places.repository_path(file, None, told.workspace);
+        let name = |file: &str| places.repository_path(file, None, attempt.workspace);
         remarks.extend(findings.map(|finding| finding_annotation(finding, &name)));
         remarks.extend(report.gates.iter().flat_map(gate_annotations));
     }
@@ -67,10 +67,10 @@ pub fn annotations(account: &ReportInput<'_>, places: &LocationResolver<'_>) -> 
                 is_known: false,
             }),
     );
-    let is_said = remarks
+    let is_listed = remarks
         .iter()
         .any(|remark| remark.level == AnnotationLevel::Error);
-    if account.verdict.category != ResultCategory::Verified && !is_said {
+    if account.verdict.category != ResultCategory::Verified && !is_listed {
         remarks.push(verdict_annotation(account));
     }
     remarks
@@ -225,7 +225,7 @@ fn gate_annotations(gate: &GateReport) -> Vec<Annotation> {
         Some(false) => AnnotationLevel::Error,
         None => AnnotationLevel::Warning,
     };
-    let said = |text: &str| Annotation {
+    let annotation = |text: &str| Annotation {
         level,
         rule: format!("tier-{}", gate.tier),
         title: format!("tier {} {}", gate.tier, gate_result(gate)),
@@ -234,10 +234,10 @@ fn gate_annotations(gate: &GateReport) -> Vec<Annotation> {
         is_known: false,
     };
     let issues = gate.judgements.iter().flat_map(|it| &it.issues);
-    let mut remarks: Vec<Annotation> = issues.map(|issue| said(issue)).collect();
+    let mut remarks: Vec<Annotation> = issues.map(|issue| annotation(issue)).collect();
     if remarks.is_empty() {
         let why = gate.error.as_deref().or(gate.feedback.as_deref());
-        remarks.push(said(why.unwrap_or("no reason given")));
+        remarks.push(annotation(why.unwrap_or("no reason given")));
     }
     remarks
 }

@@ -142,7 +142,7 @@ impl<'a> ReportInput<'a> {
 
     /// Creates the input for a single verification.
     pub fn of_verification(report: &'a Report, steps: &'a [Step]) -> Self {
-        let told = AttemptSummary {
+        let attempt = AttemptSummary {
             subtask: None,
             number: None,
             began_at: report.started_at,
@@ -159,7 +159,7 @@ impl<'a> ReportInput<'a> {
             task: None,
             agent: None,
             verdict: ReportVerdict::of_report(report),
-            attempts: vec![told],
+            attempts: vec![attempt],
             cost: judging_cost(&report.gates),
             warnings: Vec::new(),
             unrestorable_files: Vec::new(),
@@ -171,8 +171,8 @@ impl<'a> ReportInput<'a> {
     pub fn current_attempts(
         &self,
     ) -> impl DoubleEndedIterator<Item = (&AttemptSummary<'a>, &'a Report)> {
-        let stands = self.attempts.iter().filter(|told| told.is_current);
-        stands.filter_map(|told| Some((told, told.report?)))
+        let current = self.attempts.iter().filter(|attempt| attempt.is_current);
+        current.filter_map(|attempt| Some((attempt, attempt.report?)))
     }
 }
 

@@ -66,13 +66,13 @@ pub fn junit(account: &ReportInput<'_>) -> String {
     write(&account.title, &suites).unwrap_or_default()
 }
 
-fn build_suite(told: &AttemptSummary<'_>) -> TestSuite {
-    let subtask = told.subtask.map(|id| format!("{id}."));
-    let class = match told.number {
+fn build_suite(attempt: &AttemptSummary<'_>) -> TestSuite {
+    let subtask = attempt.subtask.map(|id| format!("{id}."));
+    let class = match attempt.number {
         Some(number) => format!("selvedge.{}attempt-{number}", subtask.unwrap_or_default()),
         None => "selvedge.verification".to_owned(),
     };
-    let report = told.report;
+    let report = attempt.report;
     let checks = report
         .iter()
         .flat_map(|report| &report.checks)
@@ -82,23 +82,23 @@ fn build_suite(told: &AttemptSummary<'_>) -> TestSuite {
         .flat_map(|report| &report.gates)
         .map(gate_case);
     TestSuite {
-        name: told.name(),
+        name: attempt.name(),
         class,
-        began: told.began_at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        millis: told.duration_ms(),
-        cases: session_case(told)
+        began: attempt.began_at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        millis: attempt.duration_ms(),
+        cases: session_case(attempt)
             .into_iter()
             .chain(checks)
             .chain(gates)
-            .chain(told.accepted.map(review_case))
+            .chain(attempt.accepted.map(review_case))
             .collect(),
     }
 }
 
 /// The agent's session, if it did not succeed.
-fn session_case(told: &AttemptSummary<'_>) -> Option<TestCase> {
-    told.number?;
-    let (kind, message) = match (told.session, told.end) {
+fn session_case(attempt: &AttemptSummary<'_>) -> Option<TestCase> {
+    attempt.number?;
+    let (kind, message) = match (attempt.session, attempt.end) {
         (Some(session), _) if session.status == SessionStatus::Success => return None,
         (Some(session), _) => {
             let error = session.error.as_deref();
@@ -109,7 +109,7 @@ fn session_case(told: &AttemptSummary<'_>) -> Option<TestCase> {
     };
     Some(TestCase {
         name: "agent session".to_owned(),
-        millis: told.session.map_or(0, |session| session.duration_ms),
+        millis: attempt.session.map_or(0, |session| session.duration_ms),
         result: CaseResult::Error,
         kind,
         message: message.to_owned(),
@@ -168,7 +168,7 @@ fn gate_case(gate: &GateReport) -> TestCase {
     };
     let why = gate.error.as_deref().or(gate.feedback.as_deref());
     let why = why.unwrap_or_default();
-    let said = match came {
+    let message = match came {
         CaseResult::Pass => String::new(),
         _ => format!(
             "the checks passed, but tier {} {}: {why}",
@@ -181,8 +181,8 @@ fn gate_case(gate: &GateReport) -> TestCase {
         millis: gate.duration_ms,
         result: came,
         kind,
-        message: said.clone(),
-        body: said,
+        message: message.clone(),
+        body: message,
         output: String::new(),
     }
 }
@@ -292,21 +292,21 @@ fn write_case(writer: &mut Writer<Vec<u8>>, class: &str, case: &TestCase) -> io:
         ("name", &attribute(&case.name)),
         ("time", &seconds(case.millis)),
     ]);
-    let told = match case.result {
+    let result_element = match case.result {
         CaseResult::Pass => None,
         CaseResult::Flaky => Some("flakyFailure"),
         CaseResult::Skipped => Some("skipped"),
         CaseResult::Failure => Some("failure"),
         CaseResult::Error => Some("error"),
     };
-    if told.is_none() && case.output.is_empty() {
+    if result_element.is_none() && case.output.is_empty() {
         element.write_empty()?;
         return Ok(());
     }
     element.write_inner_content(|writer| {
-        if let Some(told) = told {
+        if let Some(result_element) = result_element {
             writer
-                .create_element(told)
+                .create_element(result_element)
                 .with_attributes([("type", case.kind), ("message", &attribute(&case.message))])
                 .write_text_content(BytesText::new(&text(&case.body)))?;
         }

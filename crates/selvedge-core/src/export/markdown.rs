@@ -53,9 +53,9 @@ pub fn markdown(account: &ReportInput<'_>) -> String {
         ResultCategory::NotVerified | ResultCategory::NotJudged => "❌",
     };
     let mut left_out = 0;
-    let section = |told: &AttemptSummary<'_>| {
-        let mut section = build_section(told);
-        if !told.is_current {
+    let section = |attempt: &AttemptSummary<'_>| {
+        let mut section = build_section(attempt);
+        if !attempt.is_current {
             section.digests.clear();
         }
         left_out += section.digests.len().saturating_sub(MAX_DIGESTS);
@@ -84,48 +84,53 @@ fn facts(account: &ReportInput<'_>) -> Vec<String> {
     let Some((spent, usage)) = &account.cost else {
         return vec![worked];
     };
-    let subtask = account.attempts.iter().find_map(|told| told.subtask);
+    let subtask = account.attempts.iter().find_map(|attempt| attempt.subtask);
     let attempts = counted(account.attempts.len() as u64, "attempt");
     let mut facts = vec![attempts, cost(*spent), tokens(usage), worked];
-    let mut reported = account.attempts.iter().filter(|told| told.report.is_some());
-    let last = reported.next_back().and_then(|told| told.number);
-    let stands = account.current_attempts().find_map(|(told, _)| told.number);
-    if let (Some(stands), None) = (stands.filter(|it| Some(*it) != last), subtask) {
+    let mut reported = account
+        .attempts
+        .iter()
+        .filter(|attempt| attempt.report.is_some());
+    let last = reported.next_back().and_then(|attempt| attempt.number);
+    let current = account
+        .current_attempts()
+        .find_map(|(attempt, _)| attempt.number);
+    if let (Some(current), None) = (current.filter(|it| Some(*it) != last), subtask) {
         facts.push(format!(
-            "the workspace contains the files of attempt {stands}"
+            "the workspace contains the files of attempt {current}"
         ));
     }
     facts
 }
 
-fn build_section(told: &AttemptSummary<'_>) -> AttemptSection {
+fn build_section(attempt: &AttemptSummary<'_>) -> AttemptSection {
     let mut lines = Vec::new();
-    lines.extend(session_line(told));
+    lines.extend(session_line(attempt));
     let mut digests = Vec::new();
-    if let Some(report) = told.report {
+    if let Some(report) = attempt.report {
         lines.extend(report.checks.iter().map(check_line));
         let findings = report.guard.iter().flat_map(|guard| &guard.findings);
         lines.extend(findings.map(finding_line));
         lines.extend(report.gates.iter().flat_map(gate_lines));
-        let told = report.checks.iter().filter_map(|check| {
+        let blocks = report.checks.iter().filter_map(|check| {
             let digest = check.digest.as_deref()?;
             Some(DigestBlock {
                 of: code(check.label()),
                 block: fenced(digest),
             })
         });
-        digests.extend(told);
+        digests.extend(blocks);
     }
-    let name = match (told.subtask, told.number) {
+    let name = match (attempt.subtask, attempt.number) {
         (Some(subtask), Some(number)) => format!("Subtask {}, attempt {number}", code(subtask)),
         (None, Some(number)) => format!("Attempt {number}"),
         (_, None) => "Verification".to_owned(),
     };
-    let held_back = told
+    let held_back = attempt
         .report
         .filter(|report| report.blocking_gate().is_some());
     let facts = held_back.map(report_result).into_iter();
-    let facts: Vec<String> = facts.chain([duration(told.duration_ms())]).collect();
+    let facts: Vec<String> = facts.chain([duration(attempt.duration_ms())]).collect();
     AttemptSection {
         name,
         facts: facts.join(" · "),
@@ -134,9 +139,9 @@ fn build_section(told: &AttemptSummary<'_>) -> AttemptSection {
     }
 }
 
-fn session_line(told: &AttemptSummary<'_>) -> Option<String> {
-    told.number?;
-    let Some(session) = told.session else {
+fn session_line(attempt: &AttemptSummary<'_>) -> Option<String> {
+    attempt.number?;
+    let Some(session) = attempt.session else {
         return Some("❌ the agent's session was interrupted".to_owned());
     };
     if session.status == SessionStatus::Success {
@@ -159,8 +164,8 @@ fn check_line(check: &CheckReport) -> String {
     let mut line = format!("{sign} {}", code(check.label()));
     let marks = marks(check);
     let reason = check.reason.clone().filter(|it| Some(it) != marks.as_ref());
-    for said in reason.iter().chain(&marks) {
-        line += &format!(" · {}", code(said));
+    for note in reason.iter().chain(&marks) {
+        line += &format!(" · {}", code(note));
     }
     line + &format!(" · {}", duration(check.duration_ms))
 }
@@ -192,9 +197,9 @@ fn gate_lines(gate: &GateReport) -> Vec<String> {
         sure.unwrap_or_default()
     );
     let issues = gate.judgements.iter().flat_map(|it| &it.issues);
-    let said = issues.chain(&gate.error);
-    let said = said.map(|it| format!("tier {}: {}", gate.tier, code(it)));
-    std::iter::once(head).chain(said).collect()
+    let lines = issues.chain(&gate.error);
+    let lines = lines.map(|it| format!("tier {}: {}", gate.tier, code(it)));
+    std::iter::once(head).chain(lines).collect()
 }
 
 /// The longest run of backticks in a text.

@@ -124,7 +124,7 @@ fn passing() -> Report {
     }
 }
 
-fn told<'a>(
+fn attempt_summary<'a>(
     number: u32,
     session: &'a SessionOutcome,
     report: Option<&'a Report>,
@@ -173,7 +173,7 @@ fn places(exists: &dyn Fn(&Path) -> bool) -> LocationResolver<'_> {
 fn only<'a>(session: &'a SessionOutcome, report: Option<&'a Report>) -> AttemptSummary<'a> {
     AttemptSummary {
         number: Some(1),
-        ..told(2, session, report)
+        ..attempt_summary(2, session, report)
     }
 }
 
@@ -194,8 +194,8 @@ fn export_of_failed_run() {
     let session = SessionOutcome::new(SessionStatus::Success);
     let (first, second) = (passing(), failing());
     let attempts = vec![
-        told(1, &session, Some(&first)),
-        told(2, &session, Some(&second)),
+        attempt_summary(1, &session, Some(&first)),
+        attempt_summary(2, &session, Some(&second)),
     ];
     for (name, text) in forms(&account(ResultCategory::NotVerified, attempts)) {
         assert_snapshot!(format!("failed_{name}"), text);
@@ -207,8 +207,8 @@ fn export_of_delivered_attempt() {
     let session = SessionOutcome::new(SessionStatus::Success);
     let (first, second) = (passing(), failing());
     let attempts = vec![
-        told(1, &session, Some(&first)),
-        told(2, &session, Some(&second)),
+        attempt_summary(1, &session, Some(&first)),
+        attempt_summary(2, &session, Some(&second)),
     ];
     let mut account = account(ResultCategory::NotVerified, attempts);
     account.attempts[0].is_current = true;

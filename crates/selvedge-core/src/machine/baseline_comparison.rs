@@ -197,8 +197,8 @@ fn record_missing_tests(before: &CheckReport, check: &mut CheckReport) {
 /// forge.
 fn find_missing_report(before: &CheckReport, now: &CheckReport) -> Option<TestRegression> {
     let reports = |check: &CheckReport| check.evidence == Some(Evidence::MachineReport);
-    let told = reports(before) && !reports(now);
-    told.then(|| {
+    let is_lost = reports(before) && !reports(now);
+    is_lost.then(|| {
         let reason = "exited with 0, but its test runner no longer wrote a report";
         reason.to_owned().into()
     })

@@ -31,9 +31,9 @@ fn worlds() -> impl Strategy<Value = SimulatedWorld> {
             report,
             tree,
         });
-    let gate = (0..4_u8).prop_map(|said| GateReport {
-        passed: [Some(true), Some(false), None, None][usize::from(said)],
-        error: (said == 3).then(|| "down".to_owned()),
+    let gate = (0..4_u8).prop_map(|answer| GateReport {
+        passed: [Some(true), Some(false), None, None][usize::from(answer)],
+        error: (answer == 3).then(|| "down".to_owned()),
         judgements: vec![Judgement {
             cost: Cost::reported(MicroUsd(7)),
             ..Judgement::default()
@@ -95,12 +95,12 @@ proptest! {
         prop_assert!(run.attempts.iter().all(|it| it.end.is_some()));
 
         // Spending is the sum over the journalled sessions and judgements, each counted once.
-        let told = simulation.journal.iter().filter_map(|it| match &it.event {
+        let reported = simulation.journal.iter().filter_map(|it| match &it.event {
             Event::SessionEnded { outcome, .. } => Some(outcome.cost.at_least()),
             Event::GateJudged { gate, .. } => Some(gate.cost().at_least()),
             _ => None,
         });
-        prop_assert_eq!(run.cost().at_least(), told.sum());
+        prop_assert_eq!(run.cost().at_least(), reported.sum());
         let unheard = run.attempts.iter().any(|it| it.session.is_none());
         prop_assert!(!unheard || run.cost().source == CostSource::Unknown);
 
@@ -117,8 +117,8 @@ proptest! {
             let (_, last) = run.verified_attempts().next_back().unwrap();
             prop_assert_eq!(last.status, ReportStatus::Pass);
             // Every tier was asked, in order, and agreed.
-            let asked: Vec<u8> = last.gates.iter().map(|gate| gate.tier).collect();
-            prop_assert_eq!(&asked, &world.tiers);
+            let tiers: Vec<u8> = last.gates.iter().map(|gate| gate.tier).collect();
+            prop_assert_eq!(&tiers, &world.tiers);
             prop_assert!(last.gates.iter().all(|gate| gate.passed == Some(true)));
         }
         prop_assert_eq!(run.phase(), Phase::Finished);
@@ -208,10 +208,10 @@ fn machine_unchanged_gets_one_more_attempt() {
         (run.outcome(), run.used_attempts()),
         (Outcome::Unchanged, 2)
     );
-    let told = run.attempts[1].prompt.full_text();
+    let prompt = run.attempts[1].prompt.full_text();
     assert!(
-        told.contains("Independent checks pass, but the agent changed no files"),
-        "{told}"
+        prompt.contains("Independent checks pass, but the agent changed no files"),
+        "{prompt}"
     );
     let done = fate(ReportStatus::Pass, 1);
     let simulation = Simulation::play(&world(5, vec![nothing.clone(), done]));
@@ -264,9 +264,9 @@ fn machine_attempt_after_crash_starts_from_same_tree() {
     let kept = EffectKind::Snapshot {
         moment: SnapshotReason::Backup,
     };
-    let asked = |it: &Event| matches!(it, Event::EffectRequested { effect } if *effect == kept);
+    let requested = |it: &Event| matches!(it, Event::EffectRequested { effect } if *effect == kept);
     assert_eq!(
-        simulation.count(asked),
+        simulation.count(requested),
         1,
         "what stood there was kept first"
     );

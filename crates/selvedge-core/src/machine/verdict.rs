@@ -137,9 +137,9 @@ fn was_warned_unchanged(run: &Run) -> bool {
 
 /// The first tier of the plan that has not been asked.
 fn next_tier(run: &Run, report: &Report) -> Option<u8> {
-    let asked = |tier: &u8| report.gates.iter().any(|gate| gate.tier == *tier);
+    let was_judged = |tier: &u8| report.gates.iter().any(|gate| gate.tier == *tier);
     let judging = run.spec.judging.as_ref()?;
-    judging.tiers.iter().copied().find(|tier| !asked(tier))
+    judging.tiers.iter().copied().find(|tier| !was_judged(tier))
 }
 
 /// The verdict after a tier without one. If judges were stopped because a limit of the run was exhausted, that is the

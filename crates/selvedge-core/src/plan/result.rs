@@ -101,11 +101,11 @@ impl Plan {
         let reviewed = reviewed.map_or_else(String::new, |it| it.summary() + "; ");
         if let Some(chosen) = &self.chosen {
             let (reason, id) = (&chosen.reason, &chosen.id);
-            let mut said = format!("{reviewed}{reason}: selected the work of {id}");
+            let mut summary = format!("{reviewed}{reason}: selected the work of {id}");
             if self.is_unchanged(runs) == Some(true) {
-                said += &format!("; {UNCHANGED_REASON}");
+                summary += &format!("; {UNCHANGED_REASON}");
             }
-            return Some(said);
+            return Some(summary);
         }
         let ended = self.subtasks().filter_map(|(subtask, part)| {
             let end = part.end.as_ref()?;
@@ -133,11 +133,11 @@ impl Plan {
             None if open.clone().any(|it| waits(&it)) => Outcome::NeedsReview,
             None => Outcome::Interrupted,
         };
-        if let Some(said) = self.selection_summary(runs) {
-            return (outcome, said);
+        if let Some(summary) = self.selection_summary(runs) {
+            return (outcome, summary);
         }
         let all = self.subtask_states.len();
-        let mut said = vec![format!(
+        let mut parts = vec![format!(
             "{} of {all} subtasks verified",
             self.verified_count()
         )];
@@ -147,7 +147,7 @@ impl Plan {
         };
         match self.subtask_states.iter().filter(unchecked).count() {
             0 => {}
-            n => said.push(format!("{n} of them unchecked")),
+            n => parts.push(format!("{n} of them unchecked")),
         }
         let accepted = |part: &&SubtaskState| {
             let review = part.run_id.and_then(|id| runs.get(&id)?.review.as_ref());
@@ -155,7 +155,7 @@ impl Plan {
         };
         match self.subtask_states.iter().filter(accepted).count() {
             0 => {}
-            n => said.push(format!("{n} of them accepted by a person")),
+            n => parts.push(format!("{n} of them accepted by a person")),
         }
         for (subtask, part) in self.subtasks() {
             let id = &subtask.id;
@@ -163,17 +163,17 @@ impl Plan {
                 (Some(_), Some(run))
                     if part.unblocks_dependents() && run.unchanged == Some(true) =>
                 {
-                    said.push(format!("`{id}`: {UNCHANGED_REASON}"));
+                    parts.push(format!("`{id}`: {UNCHANGED_REASON}"));
                 }
                 (Some(_), _) if part.unblocks_dependents() => {}
-                (Some(end), _) => said.push(format!("`{id}`: {}", end.reason)),
-                (None, Some(run)) => said.push(format!("`{id}`: {}", run.reason)),
+                (Some(end), _) => parts.push(format!("`{id}`: {}", end.reason)),
+                (None, Some(run)) => parts.push(format!("`{id}`: {}", run.reason)),
                 (None, None) if self.finished.is_some() => {
-                    said.push(format!("`{id}` {}", self.why_not_begun(subtask)));
+                    parts.push(format!("`{id}` {}", self.why_not_begun(subtask)));
                 }
                 (None, None) => {}
             }
         }
-        (outcome, said.join("; "))
+        (outcome, parts.join("; "))
     }
 }

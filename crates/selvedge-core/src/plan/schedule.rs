@@ -98,15 +98,15 @@ pub fn remaining_plan_budget(
     tokens: u64,
     worked_ms: u64,
 ) -> Option<Budget> {
-    let left = |cap: Option<u64>, spent: u64| match cap {
+    let remaining = |cap: Option<u64>, spent: u64| match cap {
         None => Some(None),
         Some(cap) => cap.checked_sub(spent).filter(|it| *it > 0).map(Some),
     };
-    let cost = left(whole.cost_micro_usd.map(|it| it.0), cost.0)?;
+    let cost = remaining(whole.cost_micro_usd.map(|it| it.0), cost.0)?;
     Some(Budget {
         cost_micro_usd: cost.map(MicroUsd),
-        tokens: left(whole.tokens, tokens)?,
-        duration_ms: left(whole.duration_ms, worked_ms)?,
+        tokens: remaining(whole.tokens, tokens)?,
+        duration_ms: remaining(whole.duration_ms, worked_ms)?,
         ..*whole
     })
 }

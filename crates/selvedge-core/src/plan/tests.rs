@@ -11,7 +11,7 @@ use crate::model::{
     RunId, RunSpec, Subtask, SubtaskEnd, Timestamp, TreeId, Usage,
 };
 
-fn asked(id: &str, depends_on: &[&str]) -> Subtask {
+fn subtask_of(id: &str, depends_on: &[&str]) -> Subtask {
     Subtask {
         id: id.to_owned(),
         description: format!("do {id}"),
@@ -22,39 +22,39 @@ fn asked(id: &str, depends_on: &[&str]) -> Subtask {
 
 #[test]
 fn plan_rejects_impossible_graph() {
-    let said = |subtasks: &[Subtask]| check_subtasks(subtasks).unwrap_err().to_string();
+    let error = |subtasks: &[Subtask]| check_subtasks(subtasks).unwrap_err().to_string();
     assert_eq!(
-        check_subtasks(&[asked("a", &[]), asked("b", &["a"])]),
+        check_subtasks(&[subtask_of("a", &[]), subtask_of("b", &["a"])]),
         Ok(())
     );
     assert_eq!(
-        said(&[
-            asked("a", &["c"]),
-            asked("b", &[]),
-            asked("c", &["d"]),
-            asked("d", &["a", "b"])
+        error(&[
+            subtask_of("a", &["c"]),
+            subtask_of("b", &[]),
+            subtask_of("c", &["d"]),
+            subtask_of("d", &["a", "b"])
         ]),
         "subtasks depend on each other: a → c → d → a"
     );
     assert_eq!(
-        said(&[asked("a", &["a"])]),
+        error(&[subtask_of("a", &["a"])]),
         "subtasks depend on each other: a → a"
     );
     assert_eq!(
-        said(&[asked("a", &["z"])]),
+        error(&[subtask_of("a", &["z"])]),
         "subtask `a` depends on `z`, which is not a subtask of this plan"
     );
     assert_eq!(
-        check_subtasks(&[asked("a", &[]), asked("a", &[])]),
+        check_subtasks(&[subtask_of("a", &[]), subtask_of("a", &[])]),
         Err(PlanError::DuplicateId("a".into()))
     );
     assert_eq!(
-        check_subtasks(&[asked("a", &[]), asked(" ", &[])]),
+        check_subtasks(&[subtask_of("a", &[]), subtask_of(" ", &[])]),
         Err(PlanError::MissingId(2))
     );
     let silent = Subtask {
         description: "\n".into(),
-        ..asked("a", &[])
+        ..subtask_of("a", &[])
     };
     assert_eq!(
         check_subtasks(&[silent]),
@@ -103,13 +103,13 @@ impl Walk {
         let mut walk = Self {
             state: JournalState::default(),
         };
-        walk.told(Event::PlanCreated {
+        walk.append(Event::PlanCreated {
             plan: Box::new(plan),
         });
         walk
     }
 
-    fn told(&mut self, event: Event) {
+    fn append(&mut self, event: Event) {
         let envelope = Envelope {
             v: ENVELOPE_VERSION,
             run_id: RunId::new(Uuid::from_u128(1)),
@@ -139,7 +139,7 @@ impl Walk {
 
     fn begin(&mut self, id: &str) {
         let run_id = RunId::new(Uuid::from_u128(u128::from(self.state.seq) + 100));
-        self.told(Event::SubtaskBegan {
+        self.append(Event::SubtaskBegan {
             id: id.to_owned(),
             run_id,
             replaced: None,
@@ -151,7 +151,7 @@ impl Walk {
         self.end_as(id, outcome, None);
     }
 
-    fn end_as(&mut self, id: &str, outcome: Outcome, left: Option<(&str, &str)>) {
+    fn end_as(&mut self, id: &str, outcome: Outcome, result: Option<(&str, &str)>) {
         let end = SubtaskEnd {
             outcome,
             reason: format!("{id} {}", outcome.as_str()),
@@ -159,10 +159,10 @@ impl Walk {
             usage: Usage::default(),
             worked_ms: 10,
             start_tree: Some(TreeId::of_name(&format!("before-{id}"))),
-            tree: left.map(|(_, tree)| TreeId::of_name(tree)),
-            behaviour: left.map(|(behaviour, _)| behaviour.to_owned()),
+            tree: result.map(|(_, tree)| TreeId::of_name(tree)),
+            behaviour: result.map(|(behaviour, _)| behaviour.to_owned()),
         };
-        self.told(Event::SubtaskEnded {
+        self.append(Event::SubtaskEnded {
             id: id.to_owned(),
             end: Box::new(end),
         });
@@ -216,7 +216,7 @@ fn plan_failure_stops_only_dependents() {
     assert_eq!(walk.next(), "begin apart");
     walk.done("apart", Outcome::Unchecked);
     assert_eq!(walk.next(), "max_retries_exhausted");
-    walk.told(Event::RunFinished {
+    walk.append(Event::RunFinished {
         outcome: Outcome::MaxRetriesExhausted,
     });
     assert_eq!(
@@ -287,11 +287,11 @@ fn best_of_n_selects_most_common_result() {
             };
             walk.end_as(id, outcome, *end);
         }
-        let said =
+        let describe =
             |word: &str, it: LeadingSubtask| format!("{word} {} {:.2}", it.id, it.confidence);
         let choice = match walk.state.plan.as_ref().unwrap().select_best(0.6) {
-            Selection::Winner(it) => said("winner", it),
-            Selection::NeedsReview(it) => said("person", it),
+            Selection::Winner(it) => describe("winner", it),
+            Selection::NeedsReview(it) => describe("person", it),
             Selection::NoneVerified(outcome) => outcome.as_str().to_owned(),
         };
         assert_eq!(choice, comes_to, "{ends:?}");

@@ -86,18 +86,19 @@ pub(super) fn build_correction(run: &Run) -> Option<String> {
     let mut correction = build_context(run, attempt, report);
     // Frame first, then names, digests and the quotation: the most important parts are truncated last. The frame is
     // measured with empty blocks, because their delimiters also use tokens.
-    let left = CORRECTION_TOKENS.saturating_sub(tokens(&correction) + SLACK_TOKENS);
+    let remaining = CORRECTION_TOKENS.saturating_sub(tokens(&correction) + SLACK_TOKENS);
     let more: Vec<_> = report.failing_checks().skip(MAX_FAILED_SHOWN).collect();
-    correction.more_failed = UnlistedFailures::of(&more, left.saturating_sub(DIGESTS_RESERVED));
-    let mut left = CORRECTION_TOKENS.saturating_sub(tokens(&correction) + SLACK_TOKENS);
+    correction.more_failed =
+        UnlistedFailures::of(&more, remaining.saturating_sub(DIGESTS_RESERVED));
+    let mut remaining = CORRECTION_TOKENS.saturating_sub(tokens(&correction) + SLACK_TOKENS);
     let shown = report.failing_checks().take(MAX_FAILED_SHOWN);
     // The names before a digest do not push out the locations in it.
     let names: usize = shown
         .map(|check| estimate_tokens(&named_tests(check)))
         .sum();
-    let digest_budget = left.min(DEFAULT_BUDGET_TOKENS + names);
-    left -= fill_digests(&mut correction, report, digest_budget);
-    correction.previous_output = quotation(attempt, left);
+    let digest_budget = remaining.min(DEFAULT_BUDGET_TOKENS + names);
+    remaining -= fill_digests(&mut correction, report, digest_budget);
+    correction.previous_output = quotation(attempt, remaining);
     correction.fence = choose_fence(run, &correction);
     correction.render().ok()
 }
@@ -208,14 +209,14 @@ fn violation_lines(report: &Report) -> Vec<String> {
 fn find_oscillation(run: &Run) -> Option<Oscillation> {
     let earlier = run.oscillates_with()?;
     let (last, _) = run.verified_attempts().next_back()?;
-    let said = |attempt: &Attempt| {
+    let claim_of = |attempt: &Attempt| {
         let text = attempt.session.as_ref().map_or("", |session| &session.text);
-        let said = one_line(&sanitize_text(text), EARLIER_CHARS);
-        format!("attempt {}: {said}", attempt.attempt_number)
+        let claim = one_line(&sanitize_text(text), EARLIER_CHARS);
+        format!("attempt {}: {claim}", attempt.attempt_number)
     };
     Some(Oscillation {
         back_to: earlier.attempt_number,
-        claims: [said(earlier), said(last)],
+        claims: [claim_of(earlier), claim_of(last)],
     })
 }
 

@@ -38,9 +38,9 @@ struct FeedbackCheck {
 
 /// The failed checks of a report, with digests that share `tokens`. Unused shares go to the following checks.
 pub fn feedback(report: &Report, tokens: usize) -> String {
-    let stands =
+    let is_failing =
         |check: &&CheckReport| check.status == CheckStatus::Error || check.status.is_failure();
-    let failed: Vec<&CheckReport> = report.checks.iter().filter(stands).collect();
+    let failed: Vec<&CheckReport> = report.checks.iter().filter(is_failing).collect();
     let shown = failed.len().min(MAX_NAMED);
     let digests: Vec<String> = failed
         .iter()

@@ -237,8 +237,8 @@ fn correction_cuts_no_digest_if_all_fit_together() {
 
 #[test]
 fn cannot_satisfy_must_start_a_line() {
-    let said = parse_cannot_satisfy("I tried.\n  CANNOT_SATISFY: the API is gone\nBye");
-    assert_eq!(said, Some("the API is gone"));
+    let reason = parse_cannot_satisfy("I tried.\n  CANNOT_SATISFY: the API is gone\nBye");
+    assert_eq!(reason, Some("the API is gone"));
     assert_eq!(
         parse_cannot_satisfy("I would never say CANNOT_SATISFY: really"),
         None

@@ -49,16 +49,16 @@ pub(super) fn head_within(text: &str, tokens: usize) -> String {
 }
 
 /// The beginnings of several texts within one budget, in fair shares: tokens that one text does not need go to the
-/// others, wherever it stands.
+/// others, before or after it.
 pub(super) fn heads_within(texts: &[String], tokens: usize) -> Vec<String> {
     let mut shortest_first: Vec<(usize, &String)> = texts.iter().enumerate().collect();
     shortest_first.sort_by_cached_key(|(_, text)| estimate_tokens(text));
-    let mut left = tokens;
+    let mut remaining = tokens;
     let mut waiting = texts.len();
     let mut heads: Vec<(usize, String)> = Vec::new();
     for (index, text) in shortest_first {
-        let head = head_within(text, left / waiting.max(1));
-        left = left.saturating_sub(estimate_tokens(&head));
+        let head = head_within(text, remaining / waiting.max(1));
+        remaining = remaining.saturating_sub(estimate_tokens(&head));
         waiting = waiting.saturating_sub(1);
         heads.push((index, head));
     }

@@ -27,8 +27,8 @@ impl Redactor {
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
             Value::Object(fields) => {
-                let told = fields.iter_mut().filter(|(name, _)| *name != COMMAND_FIELD);
-                told.for_each(|(_, field)| self.redact_value(field));
+                let others = fields.iter_mut().filter(|(name, _)| *name != COMMAND_FIELD);
+                others.for_each(|(_, field)| self.redact_value(field));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }

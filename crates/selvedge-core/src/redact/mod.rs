@@ -268,9 +268,9 @@ impl CompiledPatterns {
 /// Makes a name safe in any context: in JSON, in markup, in a log.
 fn sanitize_name(name: &str) -> String {
     let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
-    let told: String = name.chars().filter(|c| harmless(*c)).take(64).collect();
-    if told.is_empty() {
+    let sanitized: String = name.chars().filter(|c| harmless(*c)).take(64).collect();
+    if sanitized.is_empty() {
         return "secret".to_owned();
     }
-    told
+    sanitized
 }

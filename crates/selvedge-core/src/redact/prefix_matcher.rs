@@ -86,14 +86,14 @@ impl PrefixMatcher {
         window: [u8; WINDOW_BYTES],
         at: usize,
     ) -> Option<(usize, usize)> {
-        let stands = |lies: &WindowPosition| {
+        let locate = |lies: &WindowPosition| {
             let start = place
                 .checked_sub(lies.offset)
                 .filter(|start| *start >= at)?;
             let key = self.keys.get(lies.key)?;
             text[start..].starts_with(key).then_some((start, lies.key))
         };
-        self.windows.get(&window)?.iter().filter_map(stands).min()
+        self.windows.get(&window)?.iter().filter_map(locate).min()
     }
 }
 

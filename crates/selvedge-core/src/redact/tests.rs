@@ -229,11 +229,11 @@ fn redact_finds_distant_keys() {
     ] {
         for far in 0..300 {
             let gap = " ".repeat(far);
-            let said = redactor
+            let redacted = redactor
                 .redact_text(&format!("https://a.example {gap} {key}"))
                 .into_owned();
-            let with_prefix = said.matches("[redacted:").count();
-            assert_eq!(with_prefix, 1, "{far} bytes behind: {said}");
+            let with_prefix = redacted.matches("[redacted:").count();
+            assert_eq!(with_prefix, 1, "{far} bytes behind: {redacted}");
         }
     }
 }

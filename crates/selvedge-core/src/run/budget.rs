@@ -29,13 +29,13 @@ impl RemainingBudget {
     /// Subtracts spent cost (as far as it is known), tokens and time.
     #[must_use]
     pub fn subtract_spent(self, cost: Cost, usage: Usage, worked_ms: u64) -> Self {
-        let less = |left: u64, spent: u64| left.saturating_sub(spent);
+        let less = |remaining: u64, spent: u64| remaining.saturating_sub(spent);
         Self {
             cost: self
                 .cost
-                .map(|left| MicroUsd(less(left.0, cost.at_least().0))),
-            tokens: self.tokens.map(|left| less(left, usage.total())),
-            duration_ms: self.duration_ms.map(|left| less(left, worked_ms)),
+                .map(|remaining| MicroUsd(less(remaining.0, cost.at_least().0))),
+            tokens: self.tokens.map(|remaining| less(remaining, usage.total())),
+            duration_ms: self.duration_ms.map(|remaining| less(remaining, worked_ms)),
         }
     }
 }
@@ -98,14 +98,14 @@ pub(crate) fn budget_exceeded_reason(run: &Run) -> Option<String> {
     }
     if let Some(cap) = budget.tokens {
         let spent = run.usage().total();
-        let dearest = run
+        let largest = run
             .sessions()
             .map(|session| session.usage.total())
             .max()
             .unwrap_or(0);
-        if spent.saturating_add(dearest) > cap || spent >= cap {
+        if spent.saturating_add(largest) > cap || spent >= cap {
             return Some(format!(
-                "{spent} tokens used, the largest attempt used {dearest}, the cap is {cap}"
+                "{spent} tokens used, the largest attempt used {largest}, the cap is {cap}"
             ));
         }
     }

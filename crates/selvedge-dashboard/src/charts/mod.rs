@@ -41,7 +41,7 @@ pub fn columns(columns: &[Vec<ChartSegment>], says: &str) -> Markup {
     svg
 }
 
-/// A timeline in one row: each part has a class, a start and a length within `whole`.
+/// A timeline in one row: each part has a class, a start and a length within `total`.
 pub fn span(parts: &[(&'static str, f64, f64)], total: f64, says: &str) -> Markup {
     let mut svg = begin_svg("span", "0 0 1000 16", says);
     let scale = 1000.0 / total.max(1.0);

@@ -40,7 +40,7 @@ pub(super) struct AttemptView {
     pub(super) has_patch: bool,
     pub(super) processes: String,
     /// Sandboxes of the agent and of the checks.
-    pub(super) walls: Vec<(&'static str, String)>,
+    pub(super) sandboxes: Vec<(&'static str, String)>,
 }
 
 /// View of a check.
@@ -135,7 +135,7 @@ impl AttemptView {
             }),
             has_patch: on_hub && attempt.tree.is_some(),
             processes: session.map_or_else(String::new, process_summary),
-            walls: sandbox_descriptions(attempt),
+            sandboxes: sandbox_descriptions(attempt),
         }
     }
 }
@@ -211,10 +211,11 @@ fn sandbox_descriptions(attempt: &Attempt) -> Vec<(&'static str, String)> {
     let session = attempt.session.as_ref().and_then(|it| it.sandbox.as_ref());
     let report = attempt.report.as_ref().and_then(|it| it.sandbox.as_ref());
     let both = [("of the agent", session), ("of the checks", report)];
-    let told = both
+    let reports = both
         .into_iter()
-        .filter_map(|(place, walls)| Some((place, walls?)));
-    told.map(|(place, walls)| (place, make_visible(&walls.summary())))
+        .filter_map(|(place, sandbox)| Some((place, sandbox?)));
+    reports
+        .map(|(place, sandbox)| (place, make_visible(&sandbox.summary())))
         .collect()
 }
 
@@ -293,12 +294,12 @@ impl GateView {
             .unwrap_or_default();
         let feedback = gate.feedback.as_deref().or(gate.error.as_deref());
         let judges = gate.judgements.iter().map(|it| {
-            let said = match it.passed {
+            let verdict = match it.passed {
                 Some(true) => "passes the work",
                 Some(false) => "rejects the work",
                 None => "gave no valid answer",
             };
-            let mut words = format!("{} {said}", it.judge);
+            let mut words = format!("{} {verdict}", it.judge);
             if let Some(confidence) = it.confidence {
                 words.push_str(&format!(", confidence {confidence:.2}"));
             }

@@ -161,10 +161,10 @@ fn fold_repeats(kept: &[KeptLine], values: &mut [f32]) {
 /// Whether a line has content: rulers and frames of tools and markers of CI services do not.
 fn has_content(text: &str) -> bool {
     let drawn = |c: char| !c.is_alphanumeric() && c != '^';
-    let said = ["[ERROR]", "[INFO]", "[WARNING]"]
+    let rest = ["[ERROR]", "[INFO]", "[WARNING]"]
         .iter()
         .find_map(|mark| text.strip_prefix(mark));
-    !said.unwrap_or(text).chars().all(drawn) && !is_marker(text)
+    !rest.unwrap_or(text).chars().all(drawn) && !is_marker(text)
 }
 
 /// For each line, whether it is new since the last passing output, or near a new one. If nothing is new, all
@@ -190,11 +190,11 @@ fn fold_messages(kept: &[KeptLine], values: &mut [f32]) -> u64 {
     let mut placed = 0;
     let mut seen: QuickMap<u64, u16> = QuickMap::default();
     for (line, value) in kept.iter().zip(values).filter(|(_, value)| **value > 0.0) {
-        if let Some(said) = message(&line.text) {
-            let times = seen.entry(template(said)).or_default();
+        if let Some(message_text) = message(&line.text) {
+            let times = seen.entry(template(message_text)).or_default();
             *value /= 1.0 + 0.25 * f32::from(*times);
             *times = times.saturating_add(1);
-            placed += u64::from(!line.text.starts_with([' ', '\t']) && !said.is_empty());
+            placed += u64::from(!line.text.starts_with([' ', '\t']) && !message_text.is_empty());
         }
     }
     placed

@@ -19,10 +19,10 @@ pub(crate) fn weight(line: &CleanLine<'_>) -> u32 {
     match placed {
         // A file name may contain any word; only the message about the place counts.
         Some(message) => {
-            let said = weigh_words(message, LineSignals::scan(message));
-            let error = said >= 6 && !is_warning(line.text);
+            let score = weigh_words(message, LineSignals::scan(message));
+            let error = score >= 6 && !is_warning(line.text);
             if error {
-                said + 2
+                score + 2
             } else {
                 LOCATED_MESSAGE_WEIGHT
             }
@@ -67,7 +67,10 @@ fn weigh_words(text: &str, signals: LineSignals) -> u32 {
     if denied {
         return weight / 5;
     }
-    if signals.intersects(LineSignals::TICK) || PASSED.is_match(text) {
+    let is_passed = signals.intersects(LineSignals::TICK)
+        || PASSED.is_match(text)
+        || !signals.intersects(LineSignals::ASSERT) && PASSED_NAME.is_match(text);
+    if is_passed {
         return 0;
     }
     let named = !signals.intersects(LineSignals::CROSS) && TEST_NAME.is_match(text);
@@ -183,8 +186,11 @@ static PASSED: LinePattern = LinePattern::new(concat!(
     r"|(?:\.\.|…)\s*(?:ok|OK)(?:\s+\(?[\d.]+ ?[mµn]?s\)?)?$|\.\.\s+Passed\s+[\d.]+ sec$",
     r"|^\s*(?:ok |√ |--- PASS|\(pass\) |Start +\d+: )",
     r"|^\s*Passed \S.* \[[<\d. ]+ ?m?s\]$|^\s*\* (?:test|doctest|property) .*\([\d.]+ms\)",
-    r"|^[^:]+: (?:OK|ok|passed)$|\((?:OK|ok|passed)\)$|\d s = \.$",
+    r"|\((?:OK|ok|passed)\)$|\d s = \.$",
 ));
+
+/// The name of a passed test; `Expected status: OK` looks alike.
+static PASSED_NAME: LinePattern = LinePattern::new(r"^[^:]+: (?:OK|ok|passed)$");
 
 /// The word occurs only as part of a path, an option or an identifier.
 static IN_NAME: LinePattern = LinePattern::new(
@@ -237,6 +243,7 @@ mod tests {
         }
         let failed = [
             "error: unexpected status: OK",
+            "Expected status: OK",
             "Passed arguments are invalid: error",
             "Error: 3 of 5 tests passed",
             "t/error.t .. Failed 1/2 subtests",

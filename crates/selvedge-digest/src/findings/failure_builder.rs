@@ -168,7 +168,7 @@ impl FailureBuilder {
         }
     }
 
-    /// Sets the message if nothing was said.
+    /// Sets the message if there is none.
     pub(crate) fn default_message(&mut self, text: &str) {
         let message = &mut self.failure.message;
         message.get_or_insert_with(|| text.to_owned());

@@ -15,7 +15,7 @@ pub(crate) enum TestOutcome {
 }
 
 impl TestOutcome {
-    /// The outcome that a runner's word stands for.
+    /// The outcome for a runner's word.
     pub(crate) fn named(word: &str) -> Self {
         match word {
             "passed" | "PASSED" | "ok" => Self::Passed,
@@ -81,7 +81,7 @@ impl TestTotals {
         *slot = slot.saturating_add(count);
     }
 
-    /// The number that a runner's word for a result stands for.
+    /// The counter for a runner's word.
     pub(crate) fn slot_mut(&mut self, word: &str) -> &mut u64 {
         match word {
             "passed" | "passing" | "pass" | "successful" | "flaky" | "xpassed" => &mut self.passed,

@@ -113,10 +113,10 @@ impl BlockFormat for AvaFormat {
 impl AvaFormat {
     /// Whether the test is listed; the list has the message after the name.
     fn is_listed(&self, name: &str) -> bool {
-        let told = |listed: &String| {
+        let is_same = |listed: &String| {
             let rest = listed.strip_prefix(name);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
         };
-        !name.is_empty() && self.listed.iter().any(told)
+        !name.is_empty() && self.listed.iter().any(is_same)
     }
 }

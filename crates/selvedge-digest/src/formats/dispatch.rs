@@ -90,11 +90,11 @@ impl FormatDispatcher {
         if std::mem::take(&mut self.read_in_parts) {
             return LineClaim::Suppress;
         }
-        let mut asked = self.prefilter.candidates(line) | self.open;
+        let mut selected = self.prefilter.candidates(line) | self.open;
         if findings.is_flooded() {
-            asked &= !self.one_liners;
+            selected &= !self.one_liners;
         }
-        for index in bits(asked) {
+        for index in bits(selected) {
             let Some(reader) = self.parsers.get_mut(index) else {
                 break;
             };

@@ -88,7 +88,7 @@ impl DockerFormat {
         }
         let error = ERROR.captures(line.text)?;
         let mut steps = self.steps.iter();
-        let step = steps.find(|(known, _)| *known == error["number"]);
+        let step = steps.find(|(number, _)| *number == error["number"]);
         let step = step.map(|(_, step)| step.clone());
         self.lines = 0;
         Some(BlockStep::Begin(start_failure(step, &error, line)))
@@ -98,7 +98,9 @@ impl DockerFormat {
         let number = step.text("number");
         if number.is_empty() {
             self.steps = vec![(String::new(), step.text("old").to_owned())];
-        } else if self.steps.len() < STEPS && !self.steps.iter().any(|(known, _)| known == number) {
+        } else if self.steps.len() < STEPS
+            && !self.steps.iter().any(|(recorded, _)| recorded == number)
+        {
             let step = step.text("step").to_owned();
             self.steps.push((number.to_owned(), step));
         }

@@ -132,7 +132,7 @@ impl DoctestExample {
     }
 
     fn take_message(&mut self, message: &str) -> Option<String> {
-        let told = std::mem::replace(&mut self.is_reported, true);
-        (!told).then(|| format!("{}: {message}", self.code))
+        let was_reported = std::mem::replace(&mut self.is_reported, true);
+        (!was_reported).then(|| format!("{}: {message}", self.code))
     }
 }

@@ -38,11 +38,11 @@ impl FormatParser for GitHubParser {
     }
 
     fn finish(&mut self, findings: &mut Findings) {
-        let told = |draft: &FailureBuilder| match (&draft.failure.file, draft.failure.line) {
+        let is_repeated = |draft: &FailureBuilder| match (&draft.failure.file, draft.failure.line) {
             (Some(file), Some(line)) => findings.has_failure_at(file, line),
             _ => false,
         };
-        self.waiting.retain(|draft| !told(draft));
+        self.waiting.retain(|draft| !is_repeated(draft));
         for draft in self.waiting.drain(..) {
             findings.add_tool(TOOL);
             findings.add(draft.build());
@@ -57,10 +57,10 @@ fn strip_location<'a>(message: &'a str, failure: &Failure) -> &'a str {
         let known = failure.file.as_deref().unwrap_or_default();
         place.contains(':') && !file.is_empty() && known.ends_with(file)
     });
-    let said = place.map_or(message, |(_, said)| said);
+    let text = place.map_or(message, |(_, text)| text);
     let rule = failure.code.as_deref().unwrap_or_default();
-    said.strip_prefix(rule)
-        .map_or(said, |rest| rest.trim_start_matches([':', ' ']))
+    text.strip_prefix(rule)
+        .map_or(text, |rest| rest.trim_start_matches([':', ' ']))
 }
 
 /// The text after `::error` or `::warning`, without the white space between.

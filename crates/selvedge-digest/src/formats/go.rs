@@ -145,28 +145,28 @@ impl GoTestParser {
         if self.running == id {
             self.running.clear();
         }
-        let (said, others) = std::mem::take(&mut self.remembered)
+        let (output, others) = std::mem::take(&mut self.remembered)
             .into_iter()
-            .partition::<Vec<_>, _>(|said| said.test == id);
+            .partition::<Vec<_>, _>(|it| it.test == id);
         self.remembered = others;
         // Tests of other packages may have the same name.
         let within_all: Cow<'_, str> = match self.package.as_str() {
             "" => id.into(),
             package => format!("{package}.{id}").into(),
         };
-        let mut told = |outcome| findings.record_test(TOOL, outcome, &within_all);
+        let mut record = |outcome| findings.record_test(TOOL, outcome, &within_all);
         match outcome {
-            "PASS" => told(TestOutcome::Passed),
-            "SKIP" => told(TestOutcome::Skipped),
+            "PASS" => record(TestOutcome::Passed),
+            "SKIP" => record(TestOutcome::Skipped),
             "FAIL" => {
-                told(TestOutcome::Failed);
+                record(TestOutcome::Failed);
                 // The other order: the subtest was reported first.
-                if said.is_empty() && is_subtest(&self.failed, id) {
+                if output.is_empty() && is_subtest(&self.failed, id) {
                     return;
                 }
                 id.clone_into(&mut self.failed);
                 let mut draft = FailureBuilder::test(TOOL, id, line);
-                for line in said {
+                for line in output {
                     append_message(&mut draft, &line.text);
                     findings.mark_reported(line.number..=line.number);
                 }
@@ -190,7 +190,7 @@ impl GoTestParser {
             self.building = false;
             self.remembered.clear();
             // A package whose tests were reported one by one does not count as a test.
-            let told = std::mem::take(&mut self.verbose);
+            let was_verbose = std::mem::take(&mut self.verbose);
             findings.add_tool(TOOL);
             let mut fields = text.split('\t').skip(1);
             let (package, rest) = (
@@ -207,13 +207,13 @@ impl GoTestParser {
             }
             if !broken {
                 let ran = !rest.contains("[no test") && !text.contains("[no tests to run]");
-                if ran && !told && text.starts_with("ok") {
+                if ran && !was_verbose && text.starts_with("ok") {
                     findings.record_test(TOOL, TestOutcome::Passed, package);
                 }
-                if ran && !told {
+                if ran && !was_verbose {
                     findings.runs.mark_package_only();
                 }
-                let mode = match (told, self.package.is_empty()) {
+                let mode = match (was_verbose, self.package.is_empty()) {
                     (_, false) => "report",
                     (true, true) => "verbose",
                     (false, true) => "packages",
@@ -307,7 +307,7 @@ impl GoTestParser {
 
     /// Remembers output of the running test.
     fn remember(&mut self, line: &CleanLine<'_>) {
-        let own = |said: &&TestOutputLine| said.test == self.running;
+        let own = |it: &&TestOutputLine| it.test == self.running;
         if self.remembered.iter().filter(own).count() < REMEMBERED
             && self.remembered.len() < REMEMBERED_OF_ALL
         {

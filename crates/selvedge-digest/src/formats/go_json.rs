@@ -54,10 +54,10 @@ impl FormatParser for GoJsonParser {
             if !event.test.is_empty() {
                 go.set_running_test(&event.test, findings);
             }
-            let said = line.with_text(output);
-            let foreign = go.parse_line(&said, findings) == LineClaim::NotMine;
+            let printed = line.with_text(output);
+            let foreign = go.parse_line(&printed, findings) == LineClaim::NotMine;
             // Output of the program under test may explain the failure.
-            if foreign && said.signals.intersects(LineSignals::ANY_FAILURE) {
+            if foreign && printed.signals.intersects(LineSignals::ANY_FAILURE) {
                 claim = LineClaim::NotMine;
             }
         }

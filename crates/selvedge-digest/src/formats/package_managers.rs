@@ -23,8 +23,8 @@ static PNPM: LinePattern =
 impl BlockFormat for PackageManagerFormat {
     fn parse_head(&mut self, line: &CleanLine<'_>, _: &mut Findings) -> Option<BlockStep> {
         let text = line.text;
-        if let Some(said) = strip_npm_mark(text) {
-            return self.parse_npm_error(said, line);
+        if let Some(message) = strip_npm_mark(text) {
+            return self.parse_npm_error(message, line);
         }
         self.usage = false;
         if text.starts_with("yarn ") && text.contains(" v1.") {
@@ -32,9 +32,9 @@ impl BlockFormat for PackageManagerFormat {
             return Some(BlockStep::Claim(LineClaim::Ignore));
         }
         if self.yarn
-            && let Some(said) = text.strip_prefix("error ")
+            && let Some(message) = text.strip_prefix("error ")
         {
-            return Some(parse_yarn_error(said, line));
+            return Some(parse_yarn_error(message, line));
         }
         let draft = if let Some(cause) = text.strip_prefix("Error:   × ") {
             let mut draft = FailureBuilder::new(FailureKind::Infra, "pnpm", line);
@@ -49,19 +49,19 @@ impl BlockFormat for PackageManagerFormat {
     }
 
     fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
-        let said = strip_npm_mark(line.text);
+        let message = strip_npm_mark(line.text);
         if self.lines >= BODY_LINES {
-            return match said {
+            return match message {
                 Some(_) => BlockStep::Claim(LineClaim::NotMine),
                 None => BlockStep::OVER,
             };
         }
-        if said.is_none() && (draft.tool != "pnpm" || line.indent() == 0 && !line.is_blank()) {
+        if message.is_none() && (draft.tool != "pnpm" || line.indent() == 0 && !line.is_blank()) {
             return BlockStep::OVER;
         }
         self.lines += 1;
-        match said {
-            Some(said) => parse_npm_detail(draft, said),
+        match message {
+            Some(message) => parse_npm_detail(draft, message),
             None => parse_pnpm_detail(draft, line),
         }
     }
@@ -84,8 +84,8 @@ fn strip_npm_mark(text: &str) -> Option<&str> {
 
 impl PackageManagerFormat {
     /// A line of npm that is not a detail of an error.
-    fn parse_npm_error(&mut self, said: &str, line: &CleanLine<'_>) -> Option<BlockStep> {
-        if let Some(code) = said.strip_prefix("code ") {
+    fn parse_npm_error(&mut self, message: &str, line: &CleanLine<'_>) -> Option<BlockStep> {
+        if let Some(code) = message.strip_prefix("code ") {
             self.lines = 0;
             let mut draft = FailureBuilder::new(FailureKind::Infra, "npm", line);
             // A script failed, and its own output explains why.
@@ -96,11 +96,11 @@ impl PackageManagerFormat {
             draft.failure.code = Some(code.to_owned());
             return Some(BlockStep::Begin(draft));
         }
-        if said.starts_with("Missing script") {
-            let draft = FailureBuilder::with_message(FailureKind::Infra, "npm", said, line);
+        if message.starts_with("Missing script") {
+            let draft = FailureBuilder::with_message(FailureKind::Infra, "npm", message, line);
             return Some(BlockStep::Whole(draft));
         }
-        self.usage |= said == "Usage:";
+        self.usage |= message == "Usage:";
         if self.usage {
             return Some(BlockStep::End(LineClaim::Suppress));
         }
@@ -111,12 +111,12 @@ impl PackageManagerFormat {
             "/",
             "Options:",
         ];
-        let is_advice = advice.iter().any(|start| said.starts_with(start));
+        let is_advice = advice.iter().any(|start| message.starts_with(start));
         is_advice.then_some(BlockStep::End(LineClaim::Ignore))
     }
 }
 
-fn parse_npm_detail(draft: &mut FailureBuilder, said: &str) -> BlockStep {
+fn parse_npm_detail(draft: &mut FailureBuilder, text: &str) -> BlockStep {
     let code = draft
         .failure
         .code
@@ -124,10 +124,10 @@ fn parse_npm_detail(draft: &mut FailureBuilder, said: &str) -> BlockStep {
         .unwrap_or_default()
         .to_ascii_lowercase();
     // Each line may repeat the code in a form of its own: `notarget`, `404`, `JSON.parse`.
-    let (word, rest) = said.split_once(' ').unwrap_or((said, ""));
+    let (word, rest) = text.split_once(' ').unwrap_or((text, ""));
     let repeats =
         code.ends_with(&word.to_ascii_lowercase()) || matches!(word, "JSON.parse" | "notarget");
-    let message = if repeats { rest.trim() } else { said };
+    let message = if repeats { rest.trim() } else { text };
     if let Some(file) = message
         .strip_prefix("path ")
         .filter(|path| extension(path) == "json")
@@ -139,18 +139,18 @@ fn parse_npm_detail(draft: &mut FailureBuilder, said: &str) -> BlockStep {
     BlockStep::Taken
 }
 
-fn parse_yarn_error(said: &str, line: &CleanLine<'_>) -> BlockStep {
-    if said.starts_with("Command failed with exit code") {
+fn parse_yarn_error(message: &str, line: &CleanLine<'_>) -> BlockStep {
+    if message.starts_with("Command failed with exit code") {
         return BlockStep::End(LineClaim::Ignore);
     }
     let mut draft = FailureBuilder::new(FailureKind::Infra, "yarn", line);
-    let named = said
+    let named = message
         .strip_prefix("SyntaxError: ")
         .and_then(|rest| rest.split_once(": "));
     if let Some((file, _)) = named.filter(|(file, _)| extension(file) == "json") {
         draft.set_location(file, None, None);
     }
-    draft.push_message(said);
+    draft.push_message(message);
     draft.push_excerpt(line);
     BlockStep::Whole(draft)
 }

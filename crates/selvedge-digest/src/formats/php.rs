@@ -29,8 +29,8 @@ impl BlockFormat for PhpFormat {
         {
             return Some(BlockStep::Begin(draft));
         }
-        let told = line.signals.intersects(LineSignals::ERROR) && body.contains(" error: ");
-        let found = told.then(|| ERROR.captures(line.text))??;
+        let is_error = line.signals.intersects(LineSignals::ERROR) && body.contains(" error: ");
+        let found = is_error.then(|| ERROR.captures(line.text))??;
         let kind = match &found["sort"] {
             "Parse" => FailureKind::Compile,
             _ => FailureKind::Runtime,

@@ -43,13 +43,13 @@ impl BlockFormat for PipFormat {
 
     fn parse_head(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<BlockStep> {
         let text = line.text;
-        let said = text
+        let message = text
             .strip_prefix("ERROR: ")
-            .filter(|said| ERRORS.iter().any(|start| said.starts_with(start)));
+            .filter(|message| ERRORS.iter().any(|start| message.starts_with(start)));
         let draft = if line.body() == "error: subprocess-exited-with-error" {
             FailureBuilder::new(FailureKind::Compile, TOOL, line)
-        } else if let Some(said) = said {
-            start_failure(said, line)
+        } else if let Some(message) = message {
+            start_failure(message, line)
         } else if CONSEQUENCES.iter().any(|start| text.starts_with(start)) {
             return Some(BlockStep::End(LineClaim::ignore_if(
                 findings.has_tool(TOOL),
@@ -113,21 +113,21 @@ impl PipFormat {
     }
 }
 
-fn start_failure(said: &str, line: &CleanLine<'_>) -> FailureBuilder {
-    let mut draft = FailureBuilder::with_message(FailureKind::Infra, TOOL, said, line);
-    if let Some((file, number)) = parse_requirement_source(said) {
+fn start_failure(message: &str, line: &CleanLine<'_>) -> FailureBuilder {
+    let mut draft = FailureBuilder::with_message(FailureKind::Infra, TOOL, message, line);
+    if let Some((file, number)) = parse_requirement_source(message) {
         draft.set_location(file, number, None);
     }
     draft
 }
 
 /// `… (from line 1 of r.txt)`, `… (from -r r.txt (line 3))`
-fn parse_requirement_source(said: &str) -> Option<(&str, Option<u32>)> {
-    if let Some((_, rest)) = said.rsplit_once("(from line ") {
+fn parse_requirement_source(message: &str) -> Option<(&str, Option<u32>)> {
+    if let Some((_, rest)) = message.rsplit_once("(from line ") {
         let (number, file) = rest.split_once(" of ")?;
         return Some((file.trim_end_matches(')'), number.parse().ok()));
     }
-    let (_, rest) = said.rsplit_once("(from -r ")?;
+    let (_, rest) = message.rsplit_once("(from -r ")?;
     let (file, number) = rest.split_once(" (line ")?;
     Some((file, number.trim_end_matches(')').parse().ok()))
 }

@@ -76,9 +76,9 @@ impl BlockFormat for PlaywrightFormat {
                 return BlockStep::Taken;
             }
             // The line in the test takes precedence over lines in functions it calls.
-            let known = draft.failure.file.as_deref().filter(|_| self.placed);
+            let test_file = draft.failure.file.as_deref().filter(|_| self.placed);
             let own = |file: &str| file.ends_with(&self.file);
-            if known.is_none() || own(place.file) && !known.is_some_and(own) {
+            if test_file.is_none() || own(place.file) && !test_file.is_some_and(own) {
                 draft.replace_location(place.file, place.line, place.column);
                 self.placed = true;
             }

@@ -91,12 +91,19 @@ mod tests {
         let mut wakes = LinePrefilter::default();
         wakes.add(0, ["test ", "0)"], LineSignals::NONE);
         wakes.add(1, ["│", "ok"], LineSignals::FAIL);
-        let asked = CaptureOptions {
+        let options = CaptureOptions {
             texts: true,
             heading: false,
         };
-        let by =
-            |text| wakes.candidates(&CleanLine::new(1, text, "", LineSignals::scan(text), asked));
+        let by = |text| {
+            wakes.candidates(&CleanLine::new(
+                1,
+                text,
+                "",
+                LineSignals::scan(text),
+                options,
+            ))
+        };
         assert_eq!(by("  testing"), 0b01);
         assert_eq!(by("toast"), 0);
         assert_eq!(by("7) a"), 0b01);

@@ -95,15 +95,15 @@ impl ProveParser {
 
     /// A line of Test::More's below a failure.
     fn parse_comment(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
-        let said = line.body().trim_start_matches('#').trim();
-        if said.starts_with("Looks like ") {
+        let text = line.body().trim_start_matches('#').trim();
+        if text.starts_with("Looks like ") {
             self.close(findings);
             return LineClaim::Ignore;
         }
         let Some(draft) = &mut self.draft else {
             return LineClaim::NotMine;
         };
-        let place = said
+        let place = text
             .strip_prefix("at ")
             .and_then(|rest| rest.strip_suffix('.')?.rsplit_once(" line "));
         match place {
@@ -112,7 +112,7 @@ impl ProveParser {
                 draft.skip_line(line);
             }
             _ => {
-                draft.push_message(said);
+                draft.push_message(text);
                 draft.skip_line(line);
             }
         }

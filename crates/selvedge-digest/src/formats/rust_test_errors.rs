@@ -6,24 +6,24 @@ use crate::findings::FailureBuilder;
 
 /// Takes such a line as the message; false if it is not one.
 pub(super) fn take_non_panic_message(draft: &mut FailureBuilder, body: &str) -> bool {
-    if let Some(told) = body.strip_prefix("note: ")
-        && told.starts_with("test did not panic as expected")
+    if let Some(note) = body.strip_prefix("note: ")
+        && note.starts_with("test did not panic as expected")
     {
         // Older compilers do not print the place.
-        if let Some(place) = parse_missing_panic_location(told) {
+        if let Some(place) = parse_missing_panic_location(note) {
             draft.set_location(place.file, place.line, place.column);
         }
-        draft.push_message(told);
+        draft.push_message(note);
         return true;
     }
     let aborted = body
         .strip_prefix("(test ")
         .and_then(|rest| rest.strip_suffix(')'));
-    let told = aborted.or_else(|| body.starts_with("Error: ").then_some(body));
-    if let Some(told) = told {
-        draft.push_message(told);
+    let note = aborted.or_else(|| body.starts_with("Error: ").then_some(body));
+    if let Some(note) = note {
+        draft.push_message(note);
     }
-    told.is_some()
+    note.is_some()
 }
 
 /// The place of a test that should have panicked.

@@ -40,18 +40,18 @@ fn strip_test_mark(text: &str) -> Option<&str> {
 impl FormatParser for SwiftTestingParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let last = self.last.take();
-        let Some(told) = strip_test_mark(line.text) else {
+        let Some(message) = strip_test_mark(line.text) else {
             return self.parse_comment(last, line);
         };
-        if let Some(issue) = ISSUE.captures(told) {
+        if let Some(issue) = ISSUE.captures(message) {
             self.record_issue(&issue, line);
             return LineClaim::Evidence;
         }
-        if let Some(run) = RUN.captures_prefixed(told, "run with ") {
+        if let Some(run) = RUN.captures_prefixed(message, "run with ") {
             self.record_total(run["all"].parse().unwrap_or(0), findings);
             return LineClaim::Ignore;
         }
-        if let Some(ended) = ENDED.captures(told) {
+        if let Some(ended) = ENDED.captures(message) {
             self.record_test_end(&ended["id"], &ended["outcome"], line, findings);
             return LineClaim::Ignore;
         }

@@ -29,12 +29,12 @@ static EXECUTED: LinePattern = LinePattern::new(r"^\s*Executed (?P<all>\d+) test
 impl FormatParser for XcTestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
-        if let Some(told) = text.strip_prefix("Test Case '") {
-            return self.parse_case(told, line, findings);
+        if let Some(rest) = text.strip_prefix("Test Case '") {
+            return self.parse_case(rest, line, findings);
         }
-        if let Some(told) = text.strip_prefix("Test Suite '") {
-            let all = told.starts_with("All tests'") || told.starts_with("Selected tests'");
-            self.closing = all && !told.contains("' started at ");
+        if let Some(rest) = text.strip_prefix("Test Suite '") {
+            let all = rest.starts_with("All tests'") || rest.starts_with("Selected tests'");
+            self.closing = all && !rest.contains("' started at ");
             return LineClaim::Ignore;
         }
         if self.closing
@@ -86,8 +86,8 @@ impl FormatParser for XcTestParser {
 }
 
 /// The test whose end a line reports, and its result: `passed`, `failed` or `skipped`.
-fn parse_test_end(told: &str) -> Option<(&str, &str)> {
-    let (id, rest) = told.rsplit_once("' ")?;
+fn parse_test_end(text: &str) -> Option<(&str, &str)> {
+    let (id, rest) = text.rsplit_once("' ")?;
     let (outcome, time) = rest.split_once(' ')?;
     time.starts_with('(').then_some((id, outcome))
 }
@@ -96,13 +96,13 @@ impl XcTestParser {
     /// Reads the beginning or the end of a test.
     fn parse_case(
         &mut self,
-        told: &str,
+        text: &str,
         line: &CleanLine<'_>,
         findings: &mut Findings,
     ) -> LineClaim {
-        let Some((id, outcome)) = parse_test_end(told) else {
+        let Some((id, outcome)) = parse_test_end(text) else {
             self.record_crash(findings);
-            let id = told.split('\'').next().unwrap_or_default();
+            let id = text.split('\'').next().unwrap_or_default();
             self.draft = Some(FailureBuilder::test(TOOL, id, line));
             findings.add_tool(TOOL);
             return LineClaim::Ignore;

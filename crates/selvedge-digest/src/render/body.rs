@@ -82,11 +82,11 @@ pub(super) fn is_diff_or_source(line: &str) -> bool {
 }
 
 /// Whether a line equals `said`, with at most a mark before it.
-pub(super) fn is_repetition(line: &str, said: &str) -> bool {
+pub(super) fn is_repetition(line: &str, text: &str) -> bool {
     const LONG: usize = 40;
     const MARK: usize = 16;
-    let said = said.trim();
-    said.len() > LONG && line.trim().len() < said.len() + MARK && line.contains(said)
+    let text = text.trim();
+    text.len() > LONG && line.trim().len() < text.len() + MARK && line.contains(text)
 }
 
 /// Whether a line of prose or a frame has no word that the headline lacks. Diffs and source are always shown,
@@ -104,7 +104,7 @@ pub(super) fn is_reported(line: &str, headline: &str, failure: &Failure) -> bool
                 .iter()
                 .any(|empty| word.eq_ignore_ascii_case(empty));
             let value = !placed && word.contains(|c: char| c.is_ascii_digit());
-            empty || !value && self::words(headline).any(|told| told == word)
+            empty || !value && self::words(headline).any(|reported| reported == word)
         })
 }
 

@@ -92,11 +92,11 @@ impl FailureGroup<'_> {
 
     /// The other members, each as short as possible.
     pub(super) fn others(&self) -> impl Iterator<Item = String> + '_ {
-        let told = [self.first].into_iter().chain(self.others.iter().copied());
+        let previous = [self.first].into_iter().chain(self.others.iter().copied());
         self.others
             .iter()
-            .zip(told)
-            .map(|(failure, told)| short_description(failure, told))
+            .zip(previous)
+            .map(|(failure, previous)| short_description(failure, previous))
     }
 }
 
@@ -138,11 +138,11 @@ fn format_location(failure: &Failure) -> Option<String> {
 /// Failures, each as short as possible after the one before it: with its id, or only its location. A failure without
 /// either is left out.
 pub(super) fn short_list(failures: &[&Failure], before: &Failure, with_ids: bool) -> Vec<String> {
-    let told = [before].into_iter().chain(failures.iter().copied());
-    let entries = failures.iter().zip(told).map(|(failure, told)| {
-        let place = short_location(failure, told);
+    let previous = [before].into_iter().chain(failures.iter().copied());
+    let entries = failures.iter().zip(previous).map(|(failure, previous)| {
+        let place = short_location(failure, previous);
         if with_ids || place.is_empty() {
-            short_description(failure, told)
+            short_description(failure, previous)
         } else {
             place
         }
@@ -151,10 +151,10 @@ pub(super) fn short_list(failures: &[&Failure], before: &Failure, with_ids: bool
 }
 
 /// The location of a failure, without the file of the previous one.
-fn short_location(failure: &Failure, told: &Failure) -> String {
-    let same_file = failure.file == told.file;
+fn short_location(failure: &Failure, previous: &Failure) -> String {
+    let same_file = failure.file == previous.file;
     match (failure.line, &failure.file) {
-        (line, _) if same_file && line == told.line => String::new(),
+        (line, _) if same_file && line == previous.line => String::new(),
         (Some(line), _) if same_file => format!(":{line}"),
         (Some(line), Some(file)) => format!("{file}:{line}"),
         (None, Some(file)) if !same_file => file.clone(),
@@ -163,9 +163,9 @@ fn short_location(failure: &Failure, told: &Failure) -> String {
 }
 
 /// The part of a failure that differs from the previous one.
-fn short_description(failure: &Failure, told: &Failure) -> String {
-    let place = short_location(failure, told);
-    let id = match (&failure.id, &told.id) {
+fn short_description(failure: &Failure, previous: &Failure) -> String {
+    let place = short_location(failure, previous);
+    let id = match (&failure.id, &previous.id) {
         (Some(id), Some(before)) => strip_common_prefix(id, before),
         (Some(id), None) => id,
         (None, _) => "",

@@ -219,32 +219,32 @@ fn write_failures(analysis: &Analysis, kind: BudgetKind, page: &mut DigestWriter
     let groups = group_failures(&analysis.failures);
     let shares = SHARES;
     let total = page.remaining_tokens();
-    let mut told = reserve_headlines(&groups, page, total * shares.headlines);
+    let mut rendered = reserve_headlines(&groups, page, total * shares.headlines);
     let mut listed = Vec::new();
     let mut members = shares.members;
     if kind == BudgetKind::Share && analysis.failures.len() <= MAX_LISTED {
-        listed = reserve_list(&groups, &mut told, page);
+        listed = reserve_list(&groups, &mut rendered, page);
         members = 100;
     }
-    told.sort_by_key(|told| told.index);
-    share_members(&mut told, page, total, total * members);
-    share_bodies(&mut told, page, total, total * shares.bodies);
-    for told in &mut told {
-        told.lines.sort_unstable_by_key(|(at, _)| *at);
-        page.mark_reported(told.group.first.id.as_deref().unwrap_or_default());
-        page.write(&told.headline);
-        for line in member_lines("  also ", &told.members) {
+    rendered.sort_by_key(|group| group.index);
+    share_members(&mut rendered, page, total, total * members);
+    share_bodies(&mut rendered, page, total, total * shares.bodies);
+    for group in &mut rendered {
+        group.lines.sort_unstable_by_key(|(at, _)| *at);
+        page.mark_reported(group.group.first.id.as_deref().unwrap_or_default());
+        page.write(&group.headline);
+        for line in member_lines("  also ", &group.members) {
             page.write(&line);
         }
-        for (_, line) in &told.lines {
+        for (_, line) in &group.lines {
             page.write(&format!("  {line}"));
         }
     }
     for line in member_lines(LIST_LEAD, &listed) {
         page.write(&line);
     }
-    let told = told.iter().map(|told| 1 + count(told.members.len()));
-    told.sum::<u64>() + count(listed.len())
+    let shown = rendered.iter().map(|group| 1 + count(group.members.len()));
+    shown.sum::<u64>() + count(listed.len())
 }
 
 /// The headlines that fit into the limit, which is in percent of tokens; the first one may exceed it.
@@ -254,18 +254,18 @@ fn reserve_headlines<'a>(
     limit: usize,
 ) -> Vec<RenderedGroup<'a>> {
     let total = page.remaining_tokens();
-    let mut told: Vec<RenderedGroup<'_>> = Vec::new();
+    let mut rendered: Vec<RenderedGroup<'_>> = Vec::new();
     for index in fair_order(groups) {
         let group = &groups[index];
         let headline = group.headline();
         let price = cost(&headline);
         let spent = total - page.remaining_tokens();
-        if !told.is_empty() && (spent + price) * 100 > limit || !page.reserve(price) {
+        if !rendered.is_empty() && (spent + price) * 100 > limit || !page.reserve(price) {
             break;
         }
-        told.push(RenderedGroup::new(index, headline, group));
+        rendered.push(RenderedGroup::new(index, headline, group));
     }
-    told
+    rendered
 }
 
 /// Makes room for a list of the failures without a headline, and for the other members of groups, if that keeps every
@@ -273,18 +273,20 @@ fn reserve_headlines<'a>(
 /// for it.
 fn reserve_list<'a>(
     groups: &'a [FailureGroup<'a>],
-    told: &mut Vec<RenderedGroup<'a>>,
+    rendered: &mut Vec<RenderedGroup<'a>>,
     page: &mut DigestWriter,
 ) -> Vec<String> {
     let mut room = page.remaining_tokens();
-    for kept in (1..=told.len()).rev() {
-        if let Some((list, price)) = list_without(groups, &told[..kept], room) {
-            let dropped = told.drain(kept..);
-            page.release(dropped.map(|told| cost(&told.headline)).sum());
+    for length in (1..=rendered.len()).rev() {
+        if let Some((list, price)) = list_without(groups, &rendered[..length], room) {
+            let dropped = rendered.drain(length..);
+            page.release(dropped.map(|group| cost(&group.headline)).sum());
             page.reserve(price);
             return list;
         }
-        room += told.get(kept - 1).map_or(0, |last| cost(&last.headline));
+        room += rendered
+            .get(length - 1)
+            .map_or(0, |last| cost(&last.headline));
     }
     let Some(first) = groups.first() else {
         return Vec::new();
@@ -300,24 +302,24 @@ fn reserve_list<'a>(
     };
     page.release(room - page.remaining_tokens());
     page.reserve(price + list_price);
-    *told = single.into();
+    *rendered = single.into();
     list
 }
 
 /// The list of all failures without a headline, and its price, if there is room for it.
 fn list_without(
     groups: &[FailureGroup<'_>],
-    told: &[RenderedGroup<'_>],
+    rendered: &[RenderedGroup<'_>],
     room: usize,
 ) -> Option<(Vec<String>, usize)> {
-    let last = told.iter().max_by_key(|told| told.index)?;
-    let members = told.iter().flat_map(|told| told.group.others());
+    let last = rendered.iter().max_by_key(|group| group.index)?;
+    let members = rendered.iter().flat_map(|group| group.group.others());
     let members: usize = members.map(|member| member_cost(&member)).sum();
-    let is_told = |index: usize| told.iter().any(|told| told.index == index);
+    let is_rendered = |index: usize| rendered.iter().any(|group| group.index == index);
     let others: Vec<&Failure> = groups
         .iter()
         .enumerate()
-        .filter(|(index, _)| !is_told(*index))
+        .filter(|(index, _)| !is_rendered(*index))
         .flat_map(|(_, group)| group.members())
         .collect();
     [true, false].into_iter().find_map(|with_ids| {
@@ -374,17 +376,17 @@ fn member_cost(member: &str) -> usize {
 
 /// The other members of each group, one from each in turn.
 fn share_members(
-    told: &mut [RenderedGroup<'_>],
+    rendered: &mut [RenderedGroup<'_>],
     page: &mut DigestWriter,
     total: usize,
     limit: usize,
 ) {
-    let mut queues: Vec<_> = told.iter().map(|told| told.group.others()).collect();
+    let mut queues: Vec<_> = rendered.iter().map(|it| it.group.others()).collect();
     loop {
         let mut any = false;
-        for (told, queue) in told.iter_mut().zip(&mut queues) {
+        for (group, queue) in rendered.iter_mut().zip(&mut queues) {
             let Some(member) = queue.next() else { continue };
-            if member.is_empty() || told.members.contains(&member) {
+            if member.is_empty() || group.members.contains(&member) {
                 any = true;
                 continue;
             }
@@ -392,7 +394,7 @@ fn share_members(
             if (total - page.remaining_tokens() + price) * 100 > limit || !page.reserve(price) {
                 return;
             }
-            told.members.push(member);
+            group.members.push(member);
             any = true;
         }
         if !any {
@@ -403,37 +405,40 @@ fn share_members(
 
 /// Messages and excerpts, a line of each in turn.
 fn share_bodies(
-    told: &mut [RenderedGroup<'_>],
+    rendered: &mut [RenderedGroup<'_>],
     page: &mut DigestWriter,
     total: usize,
     limit: usize,
 ) {
-    let mut said: HashSet<&str> = HashSet::new();
-    let bodies: Vec<Vec<(usize, &str)>> = told
+    let mut shown_lines: HashSet<&str> = HashSet::new();
+    let bodies: Vec<Vec<(usize, &str)>> = rendered
         .iter()
-        .map(|told| detail_lines(told.group.first))
+        .map(|it| detail_lines(it.group.first))
         .collect();
     let longest = bodies.iter().map(Vec::len).max().unwrap_or(0);
     for round in 0..longest {
-        for (told, body) in told.iter_mut().zip(&bodies) {
+        for (group, body) in rendered.iter_mut().zip(&bodies) {
             let Some(&(at, line)) = body.get(round) else {
                 continue;
             };
-            let summary = &told.group.first.summary;
-            let repeats = told.headline.contains(line.trim())
-                || is_reported(line, &told.headline, told.group.first)
+            let summary = &group.group.first.summary;
+            let repeats = group.headline.contains(line.trim())
+                || is_reported(line, &group.headline, group.group.first)
                 || !summary.is_empty()
                     && !is_diff_or_source(line)
                     && line.contains(summary.as_str())
-                || told.lines.iter().any(|(_, said)| is_repetition(line, said));
-            if repeats || !said.insert(line.trim()) {
+                || group
+                    .lines
+                    .iter()
+                    .any(|(_, shown)| is_repetition(line, shown));
+            if repeats || !shown_lines.insert(line.trim()) {
                 continue;
             }
             let price = cost(line) + 1;
             if (total - page.remaining_tokens() + price) * 100 > limit || !page.reserve(price) {
                 return;
             }
-            told.lines.push((at, line));
+            group.lines.push((at, line));
         }
     }
 }

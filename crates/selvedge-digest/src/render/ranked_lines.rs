@@ -27,7 +27,7 @@ impl RankedLineSelection {
             .filter(|&index| value(index) >= least && !self.chosen.contains(&index))
             .collect();
         order.sort_by(|&a, &b| value(b).total_cmp(&value(a)));
-        let mut said: HashSet<&str> = self
+        let mut shown: HashSet<&str> = self
             .chosen
             .iter()
             .map(|&index| text(index).trim())
@@ -35,7 +35,7 @@ impl RankedLineSelection {
         for index in order {
             let text = text(index);
             let price = cost(text) + 1;
-            if said.insert(text.trim())
+            if shown.insert(text.trim())
                 && !page.contains(text)
                 && price + left <= page.remaining_tokens()
                 && page.reserve(price)

@@ -126,9 +126,9 @@ fn test_output_is_not_a_result_of_its_runner() {
         assert_eq!(tests(&log(output)).unwrap(), plain, "{output}");
     }
     // Before and after the session, other runners count.
-    let surrounded = format!("  3 passing (4ms)\n{}1..1\nok 1 - x\n", log("no"));
-    let surrounded = tests(&surrounded).unwrap();
-    assert_eq!((surrounded.passed, surrounded.failed), (5, 1));
+    let mixed = format!("  3 passing (4ms)\n{}1..1\nok 1 - x\n", log("no"));
+    let mixed = tests(&mixed).unwrap();
+    assert_eq!((mixed.passed, mixed.failed), (5, 1));
     let none = tests("Test project /b\nNo tests were found!!!\n5 passed in 0.12s\n").unwrap();
     assert_eq!((none.passed, none.complete), (5, true));
 }

@@ -77,8 +77,8 @@ async fn run_session(
         retry: 0,
     };
     let reading = Arc::new(Mutex::new(ParsedSession::<AcpUpdateParser>::default()));
-    let (sending, receiving, heard) = wire.into_parts();
-    let reader = |told| transport::parse_output(Arc::clone(&reading), heard, told);
+    let (sending, receiving, messages) = wire.into_parts();
+    let reader = |activities| transport::parse_output(Arc::clone(&reading), messages, activities);
     let (stop, gone) = (CancellationToken::new(), CancellationToken::new());
     let work = async {
         let ended = program::run_program(request, launch, reader, progress, &stop).await;

@@ -67,7 +67,7 @@ async fn run_session(
         is_task_command: false,
         retry: 0,
     };
-    let reading = Arc::new(Mutex::new(RecordParser::default()));
+    let parser = Arc::new(Mutex::new(RecordParser::default()));
     // Stopped by the user, or by a cap.
     let stop = cancel.child_token();
     let watch = {
@@ -76,21 +76,21 @@ async fn run_session(
             SpendLimit::for_session(request),
             request.clone(),
         );
-        move |reading: &RecordParser| {
-            let (tokens, cost) = reading.usage_so_far(&request);
+        move |parser: &RecordParser| {
+            let (tokens, cost) = parser.usage_so_far(&request);
             if cap.exceeded_limit(tokens, cost).is_some() {
                 stop.cancel();
             }
         }
     };
-    let reader = |told| parse_output(Arc::clone(&reading), told, watch);
+    let reader = |activities| parse_output(Arc::clone(&parser), activities, watch);
     match program::run_program(request, launch, reader, progress, &stop).await {
         Ok(ended) => {
-            let reading = lock_parser(&reading);
-            let (tokens, cost) = reading.usage_so_far(request);
+            let parser = lock_parser(&parser);
+            let (tokens, cost) = parser.usage_so_far(request);
             let by_cap = stop.is_cancelled() && !cancel.is_cancelled();
             let reached = SpendLimit::for_session(request).exceeded_limit(tokens, cost);
-            let outcome = session_outcome(request, &reading, &ended);
+            let outcome = session_outcome(request, &parser, &ended);
             spend_limit::mark_over_budget(outcome, reached.filter(|_| by_cap))
         }
         Err(outcome) => outcome,
@@ -125,8 +125,8 @@ async fn command_line(
 /// Detects the output format by the first line that is not empty, and parses the output
 /// accordingly.
 fn parse_output(
-    reading: Arc<Mutex<RecordParser>>,
-    told: ActivitySender,
+    parser: Arc<Mutex<RecordParser>>,
+    activities: ActivitySender,
     watch: impl Fn(&RecordParser) + Send + 'static,
 ) -> impl OutputConsumer + 'static {
     let mut prints_records = None;
@@ -135,12 +135,12 @@ fn parse_output(
             return;
         }
         if *prints_records.get_or_insert_with(|| is_record(line.bytes)) {
-            let mut tell = |activity| drop(told.try_send(activity));
-            let mut reading = lock_parser(&reading);
-            reading.parse_line(line.bytes, &mut tell);
-            watch(&reading);
+            let mut tell = |activity| drop(activities.try_send(activity));
+            let mut parser = lock_parser(&parser);
+            parser.parse_line(line.bytes, &mut tell);
+            watch(&parser);
         } else {
-            program::send_line(&told, line.bytes);
+            program::send_line(&activities, line.bytes);
         }
     })
 }
@@ -156,11 +156,11 @@ fn is_record(line: &[u8]) -> bool {
 
 fn session_outcome(
     request: &SessionRequest,
-    reading: &RecordParser,
+    parser: &RecordParser,
     ended: &SessionExit,
 ) -> SessionOutcome {
-    if reading.has_ended() {
-        return jsonl::session_outcome(request, reading, ended);
+    if parser.has_ended() {
+        return jsonl::session_outcome(request, parser, ended);
     }
     let by_exit = program::outcome_from_exit(request, ended);
     let outcome = SessionOutcome {

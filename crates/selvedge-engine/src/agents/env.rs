@@ -71,8 +71,8 @@ pub fn withheld_variables(shown: &[String], ours: &EnvironmentMap) -> Vec<String
 
 /// The agent's own settings: its `env`, its `env_from`.
 pub(super) fn agent_settings(agent: &AgentSpec, ours: &EnvironmentMap) -> EnvironmentMap {
-    let told = agent.env.iter();
-    let mut environment: EnvironmentMap = told
+    let configured = agent.env.iter();
+    let mut environment: EnvironmentMap = configured
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
     for (seen, source) in &agent.env_from {

@@ -41,19 +41,19 @@ pub(super) fn truncate_to_tail(text: &str) -> String {
 
 /// A reason from a text: its first two non-empty lines, shortened.
 pub(super) fn reason_from_text(text: &str) -> String {
-    let said: Vec<_> = nonempty_lines(text).take(2).collect();
-    shorten(&said.join(" "), REASON_LIMIT)
+    let lines: Vec<_> = nonempty_lines(text).take(2).collect();
+    shorten(&lines.join(" "), REASON_LIMIT)
 }
 
 /// A reason from the end of a text: a program's last lines usually explain why it stopped.
 pub(super) fn output_tail(text: &str) -> String {
     let text = anstream::adapter::strip_str(text).to_string();
-    let mut said: Vec<_> = nonempty_lines(&text).rev().take(3).collect();
-    said.reverse();
-    let said = said.join(" | ");
-    match said.char_indices().rev().nth(REASON_LIMIT) {
-        None => said,
-        Some((at, _)) => format!("…{}", &said[at..]),
+    let mut lines: Vec<_> = nonempty_lines(&text).rev().take(3).collect();
+    lines.reverse();
+    let lines = lines.join(" | ");
+    match lines.char_indices().rev().nth(REASON_LIMIT) {
+        None => lines,
+        Some((at, _)) => format!("…{}", &lines[at..]),
     }
 }
 

@@ -60,11 +60,11 @@ pub(super) async fn run_program<C: OutputConsumer + 'static>(
             .run_dir
             .join(output_name(request, launch.retry, stream))
     };
-    let (told, mut heard) = mpsc::channel(ACTIVITY_QUEUE_CAPACITY);
+    let (activities, mut receiver) = mpsc::channel(ACTIVITY_QUEUE_CAPACITY);
     let plan = CapturePlan {
         stdout: StreamPlan {
             whole_to_consumer: launch.is_task_command,
-            ..StreamPlan::to_file(file("stdout")).with_consumer(consumer(told))
+            ..StreamPlan::to_file(file("stdout")).with_consumer(consumer(activities))
         },
         stderr: StreamPlan::to_file(file("stderr")),
     };
@@ -93,10 +93,10 @@ pub(super) async fn run_program<C: OutputConsumer + 'static>(
     let ended = loop {
         tokio::select! {
             ended = &mut work => break ended,
-            Some(activity) = heard.recv() => progress.on_activity(activity),
+            Some(activity) = receiver.recv() => progress.on_activity(activity),
         }
     };
-    while let Ok(activity) = heard.try_recv() {
+    while let Ok(activity) = receiver.try_recv() {
         progress.on_activity(activity);
     }
     let redactor = request.supervisor.redactor();
@@ -131,12 +131,12 @@ async fn redact_file(path: &Path, redactor: &Redactor) -> io::Result<()> {
 pub(super) const MAX_SHOWN_LINE_BYTES: usize = 2_000;
 
 /// Reports a printed line as the agent's text.
-pub(super) fn send_line(told: &ActivitySender, line: &[u8]) {
+pub(super) fn send_line(activities: &ActivitySender, line: &[u8]) {
     let shown = line.get(..MAX_SHOWN_LINE_BYTES).unwrap_or(line);
     let text = String::from_utf8_lossy(shown).trim_end().to_owned();
     if !text.is_empty() {
         // Activity is lossy: it is dropped if the queue is full.
-        let _ = told.try_send(Activity::Text(text));
+        let _ = activities.try_send(Activity::Text(text));
     }
 }
 
@@ -183,10 +183,10 @@ pub(super) fn infrastructure_error(ended: &SessionExit) -> Option<String> {
 /// The outcome of a program without records of its own: from its exit, or from why it was stopped.
 pub(super) fn outcome_from_exit(request: &SessionRequest, ended: &SessionExit) -> SessionOutcome {
     let failed = |what: String| {
-        let said = [&ended.stderr, &ended.stdout].map(|stream| output_tail(&excerpt(stream)));
-        let error = match said.into_iter().find(|said| !said.is_empty()) {
+        let tail = [&ended.stderr, &ended.stdout].map(|stream| output_tail(&excerpt(stream)));
+        let error = match tail.into_iter().find(|tail| !tail.is_empty()) {
             None => what,
-            Some(said) => format!("{what}: {said}"),
+            Some(tail) => format!("{what}: {tail}"),
         };
         SessionOutcome::failed(SessionStatus::Failed, error)
     };

@@ -37,10 +37,10 @@ impl Backoff {
 
     /// The wait before this retry (1, 2, …). `asked` is what the server requested (`Retry-After`):
     /// it is honoured, with the jitter on top. `random` is in `0..1`.
-    pub fn delay(&self, retry: u32, asked: Option<Duration>, random: f64) -> Duration {
+    pub fn delay(&self, retry: u32, requested: Option<Duration>, random: f64) -> Duration {
         let doubled = 2_u32.saturating_pow(retry.saturating_sub(1));
         let ceiling = self.base.saturating_mul(doubled).min(self.cap);
-        asked
+        requested
             .unwrap_or_default()
             .saturating_add(ceiling.mul_f64(random.clamp(0.0, 1.0)))
     }
@@ -107,9 +107,9 @@ const TRANSIENT_ERROR_WORDS: &[&str] = &[
 
 /// Whether a failure reported by an agent is transient: by the status in its text, otherwise by its
 /// words.
-pub(super) fn is_transient_message(said: &str) -> bool {
-    let said = said.to_lowercase();
-    let named = said.split("status").skip(1).find_map(|rest| {
+pub(super) fn is_transient_message(message: &str) -> bool {
+    let message = message.to_lowercase();
+    let named = message.split("status").skip(1).find_map(|rest| {
         let digits = rest
             .trim_start_matches(|c: char| !c.is_ascii_digit())
             .get(..3)?;
@@ -119,7 +119,7 @@ pub(super) fn is_transient_message(said: &str) -> bool {
         Some(status) => is_transient(status),
         None => TRANSIENT_ERROR_WORDS
             .iter()
-            .any(|words| said.contains(words)),
+            .any(|words| message.contains(words)),
     }
 }
 
@@ -160,9 +160,15 @@ mod tests {
 
     #[test]
     fn retry_waits_as_long_as_the_server_requests() {
-        let asked = parse_retry_after(" 60 ");
-        assert_eq!(BACKOFF.delay(1, asked, 0.5), Duration::from_millis(60_500));
-        assert_eq!(Backoff::NONE.delay(9, asked, 1.0), Duration::from_mins(1));
+        let requested = parse_retry_after(" 60 ");
+        assert_eq!(
+            BACKOFF.delay(1, requested, 0.5),
+            Duration::from_millis(60_500)
+        );
+        assert_eq!(
+            Backoff::NONE.delay(9, requested, 1.0),
+            Duration::from_mins(1)
+        );
         assert_eq!(parse_retry_after("Fri, 31 Dec 1999 23:59:59 GMT"), None);
     }
 

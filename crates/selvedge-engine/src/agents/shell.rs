@@ -74,8 +74,8 @@ async fn run_command(
         is_task_command: false,
         retry,
     };
-    let show = |told: program::ActivitySender| {
-        let show = move |line: OutputLine<'_>| program::send_line(&told, line.bytes);
+    let show = |activities: program::ActivitySender| {
+        let show = move |line: OutputLine<'_>| program::send_line(&activities, line.bytes);
         LineSplitter::new(program::MAX_SHOWN_LINE_BYTES, show)
     };
     program::run_program(request, launch, show, progress, cancel).await

@@ -97,8 +97,8 @@ impl Checkout {
     pub fn ignored_files(&self) -> Result<Vec<String>, CheckoutError> {
         let mut command = self.command(&["ls-files", "--others", "--ignored"]);
         command.args(["--exclude-standard", "--directory", "-z"]);
-        let told = git::output_of(command, DOING, &self.root)?;
-        let text = String::from_utf8_lossy(&told).into_owned();
+        let output = git::output_of(command, DOING, &self.root)?;
+        let text = String::from_utf8_lossy(&output).into_owned();
         let paths = text.split('\0').filter(|path| !path.is_empty());
         let is_made = |path: &&str| path.split('/').any(|name| is_cache(name.as_ref()));
         let taken = self.copied_files();

@@ -1,5 +1,5 @@
 //! `command` and `test_passes`: run a command line in the workspace under a supervisor, and store and digest its
-//! output. A test runner that can write a machine-readable report is asked to write one.
+//! output. Test runners that can write a machine-readable report get the arguments for one.
 
 use std::io;
 use std::time::Instant;
@@ -116,11 +116,11 @@ impl CommandCheck {
         let executed = execution.run(context, cancel).await?;
         let printed = executed.test_summary();
         let workspace = context.workspace.clone();
-        let reading = spawn_blocking(move || {
+        let report_task = spawn_blocking(move || {
             let replaced = expected.replaced_modules(&workspace);
             (expected.read(printed), replaced)
         });
-        let (report, replaced) = reading.await.unwrap_or_else(|_| {
+        let (report, replaced) = report_task.await.unwrap_or_else(|_| {
             (
                 ParsedReport::Unreadable("cannot be read".to_owned()),
                 Vec::new(),

@@ -42,7 +42,7 @@ pub(super) fn assess(
     }
 }
 
-/// Returns the problem of a runner that was not asked for a report.
+/// Returns the problem of a runner from which no report was requested.
 fn missing_report_problem(tests: Option<&TestSummary>) -> Option<String> {
     let Some(tests) = tests else {
         return Some(

@@ -14,9 +14,7 @@ use super::paths::resolve_inside;
 use super::reports::GoTestFilter;
 use super::runners::VariableJoin;
 use super::{CheckContext, CheckOutcome, digest};
-use crate::agents::env::{check_env, host_env};
 use crate::check_error::CheckError;
-use crate::check_slots::SLOT_VARIABLE;
 use crate::process::capture::{CaptureError, CapturePlan, CapturedStream, StreamPlan};
 use crate::process::{
     EndReason, Session, SessionCommand, SessionExit, SessionTimeouts, SpawnError, SpawnErrorKind,
@@ -123,10 +121,7 @@ impl CommandExecution<'_> {
 
     fn command(&self, context: &CheckContext) -> SessionCommand {
         let argv = self.argv.iter().map(OsString::from).collect();
-        let mut env: Vec<_> = check_env(context.supervisor.env_allowlist(), &host_env())
-            .into_iter()
-            .collect();
-        env.push((SLOT_VARIABLE.into(), "1".into()));
+        let mut env = context.environment();
         for (name, value, join) in &self.variables {
             set_variable(&mut env, name, value, *join);
         }

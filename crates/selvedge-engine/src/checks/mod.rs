@@ -16,6 +16,7 @@ mod plugin;
 mod reports;
 mod runners;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,7 +26,9 @@ use selvedge_core::model::{CheckStatus, Evidence, OutputRef, ProcessCleanup, Ste
 use selvedge_digest::{Analysis, TestSummary};
 use tokio_util::sync::CancellationToken;
 
+use crate::agents::env::{check_env, host_env};
 use crate::check_error::CheckError;
+use crate::check_slots::SLOT_VARIABLE;
 use crate::process::Supervisor;
 
 pub use command_line::{first_program, to_argv};
@@ -57,6 +60,15 @@ pub struct CheckContext {
     /// Whether the check is run before the work: then a program of the workspace that exists but cannot be started does
     /// not count as a failure of the work.
     pub is_baseline: bool,
+}
+
+impl CheckContext {
+    /// Returns the environment of the check's processes.
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let mut environment = check_env(self.supervisor.env_allowlist(), &host_env());
+        environment.insert(SLOT_VARIABLE.into(), "1".into());
+        environment.into_iter().collect()
+    }
 }
 
 /// Result of a check.

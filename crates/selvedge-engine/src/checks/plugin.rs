@@ -22,9 +22,7 @@ use super::command_line::to_argv;
 use super::execution::{STOP_GRACE, excerpt};
 use super::paths::check_directory;
 use super::{Check, CheckContext, CheckOutcome};
-use crate::agents::env::{check_env, host_env};
 use crate::check_error::CheckError;
-use crate::check_slots::SLOT_VARIABLE;
 use crate::process::capture::{CaptureError, CapturePlan, StreamPlan};
 use crate::process::{
     self, EndReason, Session, SessionCommand, SessionExit, SessionTimeouts, StderrMode, StdinSource,
@@ -74,12 +72,8 @@ impl PluginCheck {
         let answer = context
             .run_dir
             .join(format!("{}.answer", context.output_file));
-        let mut env: Vec<_> = check_env(context.supervisor.env_allowlist(), &host_env())
-            .into_iter()
-            .collect();
-        env.push((SLOT_VARIABLE.into(), "1".into()));
         let command = SessionCommand {
-            env,
+            env: context.environment(),
             stdin: StdinSource::File(request),
             streams: StderrMode::Separate,
             lock: Some(context.lock.clone()),

@@ -117,7 +117,7 @@ impl BaselineCache {
     }
 
     /// `None` if it is not known what the result depends on.
-    fn entry_path(&self, tree: &TreeId, asked: &impl Serialize, line: &str) -> Option<PathBuf> {
+    fn entry_path(&self, tree: &TreeId, request: &impl Serialize, line: &str) -> Option<PathBuf> {
         let mut hash = Sha256::new();
         let mut part = |bytes: &[u8]| {
             hash.update(bytes.len().to_le_bytes());
@@ -126,7 +126,7 @@ impl BaselineCache {
         part(env!("CARGO_PKG_VERSION").as_bytes());
         part(EVIDENCE_VERSION);
         part(tree.as_str().as_bytes());
-        part(&serde_json::to_vec(asked).ok()?);
+        part(&serde_json::to_vec(request).ok()?);
         part(program_fingerprint(line).as_bytes());
         let lasting = self.environment.iter().filter(|(name, _)| {
             let name = name.to_string_lossy();

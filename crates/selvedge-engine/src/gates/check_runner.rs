@@ -145,8 +145,8 @@ impl VerificationContext {
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<CheckOutcome, CheckError> {
-        let left = deadline.remaining();
-        if left.is_zero() {
+        let remaining = deadline.remaining();
+        if remaining.is_zero() {
             let reason = "the verification's time limit was reached before it started";
             return Ok(CheckOutcome::timeout(reason));
         }
@@ -154,7 +154,7 @@ impl VerificationContext {
         let _slot = match slots.filter(|_| step.kind.executes()) {
             Some(slots) => {
                 let slot = slots.acquire(progress, cancel).await?;
-                deadline.ensure_remaining(left);
+                deadline.ensure_remaining(remaining);
                 slot
             }
             None => None,
@@ -170,7 +170,7 @@ impl VerificationContext {
             tag: format!("{}.check-{number}", self.tag),
             lock: self.lock.clone(),
             supervisor: self.supervisor.clone(),
-            limit: left.min(own),
+            limit: remaining.min(own),
             argv,
             is_baseline: self.is_baseline,
         };

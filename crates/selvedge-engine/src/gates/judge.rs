@@ -93,12 +93,12 @@ impl JudgeGate<'_> {
         let votes = self.judging.votes_in(self.tier);
         let judges = (0..votes).zip(self.judging.judges.iter().cycle());
         let (brief, room) = (&brief, &room);
-        let asked = judges.map(|(index, judge)| {
+        let answers = judges.map(|(index, judge)| {
             let name = judge_name(judge);
             progress.on_activity(Activity::Note(format!("tier {}: asking {name}", self.tier)));
             self.ask_judge(judge, index, brief, room, began, cancel)
         });
-        let judgements = join_all(asked).await;
+        let judgements = join_all(answers).await;
         if cancel.is_cancelled() {
             return Err(CheckError::Cancelled);
         }
@@ -158,8 +158,8 @@ impl JudgeGate<'_> {
             let share = self
                 .remaining_budget
                 .divide_among(self.judging.votes_in(self.tier));
-            let left = share.subtract_spent(judgement.cost, judgement.usage, worked_ms);
-            if left.duration_ms == Some(0) {
+            let remaining = share.subtract_spent(judgement.cost, judgement.usage, worked_ms);
+            if remaining.duration_ms == Some(0) {
                 judgement.error = Some(RUN_LIMIT_REACHED.to_owned());
                 break;
             }
@@ -171,10 +171,11 @@ impl JudgeGate<'_> {
                 index + 1,
                 judgement.asked
             );
-            let request = self.session_request(judge, files, brief, room, left, again.as_deref());
+            let request =
+                self.session_request(judge, files, brief, room, remaining, again.as_deref());
             let outcome = agent_for(judge).run(&request, &NullProgress, cancel).await;
             let is_out_of_time = outcome.status == SessionStatus::Timeout
-                && left.duration_ms == Some(request.limits.wall_ms);
+                && remaining.duration_ms == Some(request.limits.wall_ms);
             match self.record_answer(&mut judgement, outcome) {
                 _ if is_out_of_time => {
                     judgement.error = Some(RUN_LIMIT_REACHED.to_owned());
@@ -232,14 +233,14 @@ impl JudgeGate<'_> {
         files: String,
         brief: &JudgePrompt,
         room: &Path,
-        left: RemainingBudget,
+        remaining: RemainingBudget,
         again: Option<&str>,
     ) -> SessionRequest {
         // The diff contains the files unredacted.
         let redactor = self.supervisor.redactor();
         let wall_ms = millis(ANSWER_TIMEOUT)
             .min(self.limits.wall_ms)
-            .min(left.duration_ms.unwrap_or(u64::MAX));
+            .min(remaining.duration_ms.unwrap_or(u64::MAX));
         SessionRequest {
             agent: judge.clone(),
             prompt: Prompt {
@@ -258,8 +259,8 @@ impl JudgeGate<'_> {
                 idle_timeout_ms: wall_ms.min(self.limits.idle_timeout_ms),
                 max_turns: Some(MAX_TURNS),
             },
-            cost_left: left.cost,
-            tokens_left: left.tokens,
+            cost_left: remaining.cost,
+            tokens_left: remaining.tokens,
             run_dir: self.run_dir.to_owned(),
             tag: self.tag.clone(),
             lock: self.lock.clone(),

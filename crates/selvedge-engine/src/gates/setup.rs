@@ -138,9 +138,9 @@ impl DependencyInstaller<'_> {
         let note = move |_: &Workspace| room.note_installed();
         let what = "cannot determine what was installed";
         let installed = run_blocking(open.verification_room.workspace(), what, note).await?;
-        let is_left = |folder: &&String| !installed.contains(Path::new(folder));
-        let left = folders.iter().filter(is_left).cloned().collect();
-        Ok(InstallOutcome::all_but(left))
+        let is_missing = |folder: &&String| !installed.contains(Path::new(folder));
+        let missing = folders.iter().filter(is_missing).cloned().collect();
+        Ok(InstallOutcome::all_but(missing))
     }
 
     /// Whether the attempt changed manifests or lock files.
@@ -209,8 +209,8 @@ fn describe_failure(name: &str, line: &str, finding: &CheckOutcome) -> String {
         .lines()
         .rev()
         .find(|it| !it.trim().is_empty());
-    let said = last.map_or_else(String::new, |last| format!(": {}", last.trim()));
-    format!("{name} `{line}`: {reason}{said}")
+    let detail = last.map_or_else(String::new, |last| format!(": {}", last.trim()));
+    format!("{name} `{line}`: {reason}{detail}")
 }
 
 /// Tool folders that are moved aside while they are installed again.

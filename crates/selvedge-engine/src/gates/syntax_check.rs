@@ -99,11 +99,11 @@ impl SyntaxCheck<'_> {
             .iter()
             .map(|(item, _)| item.clone())
             .collect();
-        let said = look.check(&items, "after", cancel).await?;
+        let verdicts = look.check(&items, "after", cancel).await?;
         let before = self
-            .verdicts_before(&look, &laid_out, &said, cancel)
+            .verdicts_before(&look, &laid_out, &verdicts, cancel)
             .await?;
-        let finding = SyntaxCheckTally::new(self.task, laid_out, said, &before).into_outcome();
+        let finding = SyntaxCheckTally::new(self.task, laid_out, verdicts, &before).into_outcome();
         Ok(Some(CheckOutcome {
             duration: began.elapsed(),
             ..finding
@@ -137,13 +137,13 @@ impl SyntaxCheck<'_> {
         &self,
         look: &SyntaxChecker<'_>,
         laid_out: &ExtractedFiles,
-        said: &[ParserVerdict],
+        verdicts: &[ParserVerdict],
         cancel: &CancellationToken,
     ) -> Result<Vec<Option<ParserVerdict>>, CheckError> {
-        let mut before = vec![None; said.len()];
+        let mut before = vec![None; verdicts.len()];
         let (mut indices, mut items, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, ((item, version), said)) in laid_out.items.iter().zip(said).enumerate() {
-            if let (ParserVerdict::Broken(_), Some(version)) = (said, version) {
+        for (index, ((item, version), verdict)) in laid_out.items.iter().zip(verdicts).enumerate() {
+            if let (ParserVerdict::Broken(_), Some(version)) = (verdict, version) {
                 let file = format!("before-{}", item.file);
                 wanted.push((*version, look.context.folder.join(&file)));
                 items.push(SourceFile {
@@ -163,11 +163,11 @@ impl SyntaxCheck<'_> {
             write,
         )
         .await?;
-        let said = look.check(&items, "before", cancel).await?;
-        for ((index, item), said) in indices.into_iter().zip(items).zip(said) {
+        let verdicts = look.check(&items, "before", cancel).await?;
+        for ((index, item), verdict) in indices.into_iter().zip(items).zip(verdicts) {
             let blank = is_blank(&look.context.folder.join(item.file));
             if let Some(place) = before.get_mut(index).filter(|_| !blank) {
-                *place = Some(said);
+                *place = Some(verdict);
             }
         }
         Ok(before)

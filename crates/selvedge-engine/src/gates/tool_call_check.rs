@@ -81,15 +81,15 @@ async fn changed_paths(trees: &VerificationTrees) -> Result<BTreeSet<PathBuf>, C
 /// Whether the file was not written after all. Files that were written by other means, are outside of the folder, or
 /// in a place that no snapshot covers do not count.
 fn is_unresolved(call: &ToolCall, folder: &Path, changed: &BTreeSet<PathBuf>) -> bool {
-    let said = call.error.as_deref().unwrap_or_default().to_lowercase();
+    let message = call.error.as_deref().unwrap_or_default().to_lowercase();
     let Some(path) = relative_path(call, folder) else {
         return false;
     };
     let is_there = folder.join(&path).exists();
-    let was_made_since = is_there && said.contains("not exist");
+    let was_made_since = is_there && message.contains("not exist");
     !changed.contains(&path)
         && !was_made_since
-        && !NOTHING_TO_DO_MESSAGES.iter().any(|it| said.contains(it))
+        && !NOTHING_TO_DO_MESSAGES.iter().any(|it| message.contains(it))
 }
 
 /// The file that a call should have written, relative to the workspace; `None` if it is outside of it.

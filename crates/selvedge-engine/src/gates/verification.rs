@@ -172,9 +172,9 @@ fn mention_absent_files(absent: &[PathBuf], checks: &mut [CheckReport]) {
             .iter()
             .map(|path| path.display().to_string())
             .collect();
-        let said = check.reason.take().unwrap_or_default();
+        let reason = check.reason.take().unwrap_or_default();
         check.reason = Some(format!(
-            "{said}; ignored files that the attempt created are absent when it is checked: {} (`[setup] run` can create them)",
+            "{reason}; ignored files that the attempt created are absent when it is checked: {} (`[setup] run` can create them)",
             named.join(", ")
         ));
     }

@@ -44,7 +44,7 @@ impl VerificationRoomSlot {
         checks: &Supervisor,
         progress: &dyn Progress,
     ) -> Result<Option<OpenVerificationRoom>, CheckError> {
-        let Some(walls) = checks.sandbox().filter(|walls| walls.can_mount()) else {
+        let Some(sandbox) = checks.sandbox().filter(|sandbox| sandbox.can_mount()) else {
             return Ok(None);
         };
         let earlier = self.0.lock().clone();
@@ -52,7 +52,7 @@ impl VerificationRoomSlot {
         if earlier.is_none() && !folder.exists() {
             progress.on_activity(Activity::Note("preparing the verification room".to_owned()));
         }
-        let (start, places) = (start.clone(), walls.clone());
+        let (start, places) = (start.clone(), sandbox.clone());
         let open = move |origin: &Workspace| {
             VerificationRoom::open(
                 origin,
@@ -68,7 +68,7 @@ impl VerificationRoomSlot {
         Ok(room.map(|room| OpenVerificationRoom {
             verification_room: room,
             checks: checks.clone(),
-            sandbox: walls.clone(),
+            sandbox: sandbox.clone(),
         }))
     }
 }

@@ -55,8 +55,8 @@ impl Supervisor {
 
     /// Runs every program in this sandbox.
     #[must_use]
-    pub fn with_sandbox(mut self, walls: Option<WorkspaceSandbox>) -> Self {
-        self.sandbox = walls;
+    pub fn with_sandbox(mut self, sandbox: Option<WorkspaceSandbox>) -> Self {
+        self.sandbox = sandbox;
         self
     }
 

@@ -128,11 +128,11 @@ impl Session {
             session_pipes(command.streams).map_err(PrepareError::Pipe)?;
         let ready = async {
             let spec = SessionSpec::new(command, through.sandbox.as_ref());
-            let told = supervisor
+            let sent = supervisor
                 .control
                 .send_with_descriptors(&spec, &writing)
                 .await;
-            told.map_err(|_| PrepareError::SupervisorLost)?;
+            sent.map_err(|_| PrepareError::SupervisorLost)?;
             match supervisor.control.next_message().await {
                 Ok(SupervisorMessage::Ready) => Ok(()),
                 Ok(SupervisorMessage::Refused { message }) => Err(PrepareError::Refused(message)),

@@ -107,8 +107,8 @@ impl From<&SystemString> for PathBuf {
 
 impl SessionSpec {
     /// Describes a command and its sandbox.
-    pub(super) fn new(command: &SessionCommand, walls: Option<&WorkspaceSandbox>) -> Self {
-        let (walls, moved) = walls.map(|walls| walls.plan_for(command)).unzip();
+    pub(super) fn new(command: &SessionCommand, sandbox: Option<&WorkspaceSandbox>) -> Self {
+        let (sandbox, moved) = sandbox.map(|sandbox| sandbox.plan_for(command)).unzip();
         let moved = moved.unwrap_or_default();
         let is_moved = |name: &OsString| moved.iter().any(|(moved, _)| moved == name);
         let tag = (
@@ -139,7 +139,7 @@ impl SessionSpec {
             stop: command.stop,
             grace: command.grace,
             leftover_grace: command.leftover_grace,
-            sandbox: walls,
+            sandbox,
         }
     }
 }

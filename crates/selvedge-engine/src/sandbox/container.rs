@@ -225,7 +225,7 @@ const FIXED_ARGUMENTS: &[&str] = &[
 /// search path as far as the plan shows it, then on the image's.
 pub(super) fn merge_environment(
     image: impl IntoIterator<Item = (OsString, OsString)>,
-    told: &[(OsString, OsString)],
+    added: &[(OsString, OsString)],
     plan: &SandboxPlan,
 ) -> Vec<(OsString, OsString)> {
     let opened: Vec<PathBuf> = paths(&plan.writable)
@@ -240,7 +240,7 @@ pub(super) fn merge_environment(
     let mut environment: BTreeMap<OsString, OsString> = image.into_iter().collect();
     let own_path = environment.get(OsStr::new("PATH")).cloned();
     let own_path = own_path.unwrap_or_else(|| PATH.into());
-    for (name, value) in told {
+    for (name, value) in added {
         if name == "PATH" {
             let shown = std::env::split_paths(value).filter(is_open);
             let all = shown.chain(std::env::split_paths(&own_path));
@@ -270,14 +270,14 @@ mod tests {
             pair("LANG", "C"),
         ];
         let bin = root.join("work/bin").display().to_string();
-        let told = [
+        let added = [
             pair("PATH", &format!("/host/bin:{bin}")),
             pair("JAVA_HOME", "/not/there"),
             pair("LANG", "C.UTF-8"),
             pair("CI", "true"),
         ];
         assert_eq!(
-            merge_environment(image, &told, &plan(root)),
+            merge_environment(image, &added, &plan(root)),
             [
                 pair("CI", "true"),
                 pair("JAVA_HOME", "/image/java"),

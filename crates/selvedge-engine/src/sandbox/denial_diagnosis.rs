@@ -43,8 +43,8 @@ const NO_NETWORK_MESSAGES: &[&str] = &[
 ];
 
 /// Describes in one line how the sandbox made a command fail, with a remedy; `None` if it did not.
-pub(crate) fn diagnose_denial(walls: &WorkspaceSandbox, output: &str) -> Option<String> {
-    let profile = walls.inner.profile;
+pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Option<String> {
+    let profile = sandbox.inner.profile;
     let way_out = |key: &str| format!("`{key}` in [sandbox] of your own configuration permits it");
     for line in output.lines().rev().take(MAX_LINES) {
         let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
@@ -59,7 +59,7 @@ pub(crate) fn diagnose_denial(walls: &WorkspaceSandbox, output: &str) -> Option<
             continue;
         }
         let mut paths = paths_in(line).into_iter();
-        if let Some(path) = paths.find(|path| walls.denies(path, read_only)) {
+        if let Some(path) = paths.find(|path| sandbox.denies(path, read_only)) {
             return Some(format!(
                 "the sandbox denied access to {}; {}",
                 path.display(),

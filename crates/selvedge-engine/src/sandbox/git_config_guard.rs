@@ -122,8 +122,8 @@ fn repository_folders(workspace: &Path) -> Vec<PathBuf> {
         return Vec::new();
     };
     let of_worktree = main_repository(workspace).and_then(|_| {
-        let said = fs::read_to_string(workspace.join(".git")).ok()?;
-        canonical(workspace.join(said.strip_prefix("gitdir:")?.trim()))
+        let pointer = fs::read_to_string(workspace.join(".git")).ok()?;
+        canonical(workspace.join(pointer.strip_prefix("gitdir:")?.trim()))
     });
     let mut found = vec![root.clone()];
     found.extend(of_worktree);

@@ -111,16 +111,17 @@ fn deny_tracing() -> io::Result<()> {
 
 /// The program's file and its environment; in a container both depend on the image.
 fn resolve_program(job: &ExecRequest) -> io::Result<(PathBuf, Vec<(OsString, OsString)>)> {
-    let told = job.env.iter();
-    let told = told.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    let told: Vec<_> = told.collect();
+    let environment = job.env.iter();
+    let environment =
+        environment.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let environment: Vec<_> = environment.collect();
     if !job.plan.has_foreign_files() {
-        return Ok((PathBuf::from(&job.program), told));
+        return Ok((PathBuf::from(&job.program), environment));
     }
     let env = if job.plan.backend.is_container() {
-        container::merge_environment(std::env::vars_os(), &told, &job.plan)
+        container::merge_environment(std::env::vars_os(), &environment, &job.plan)
     } else {
-        told
+        environment
     };
     let path = env.iter().find(|(name, _)| name == "PATH");
     let path = path.map_or(OsStr::new(DEFAULT_PATH), |(_, value)| value.as_os_str());

@@ -343,7 +343,7 @@ pub(crate) fn verified_restrictions(supervisor: &Supervisor) -> SandboxReport {
     };
     supervisor
         .sandbox()
-        .map_or_else(none, |walls| walls.verified_restrictions().clone())
+        .map_or_else(none, |sandbox| sandbox.verified_restrictions().clone())
 }
 
 /// Removes remnants of supervisors that were killed: folders for temporary files, and the containers that are recorded

@@ -109,14 +109,16 @@ pub(super) async fn run_probe(
 ) -> Result<SandboxReport, ProbeError> {
     let stage = ProbeFixture::create(scene)?;
     let attempts = stage.attempts(kind, scene)?;
-    let told = serde_json::to_string(&attempts).map_err(ProbeError::EncodeAttempts)?;
+    let attempts_json = serde_json::to_string(&attempts).map_err(ProbeError::EncodeAttempts)?;
     let scene = SandboxContext {
         workspace: attempts.workspace.clone(),
         ..scene.clone()
     };
-    let walls = WorkspaceSandbox::for_probe(kind, &scene, attempts.masked.clone())?;
+    let sandbox = WorkspaceSandbox::for_probe(kind, &scene, attempts.masked.clone())?;
     let own = probe_command(kind.backend, &attempts.workspace)?.into_iter();
-    let argv: Vec<OsString> = own.chain(["__sandbox-probe".into(), told.into()]).collect();
+    let argv: Vec<OsString> = own
+        .chain(["__sandbox-probe".into(), attempts_json.into()])
+        .collect();
     let environment = scene.environment.iter();
     let command = SessionCommand {
         env: environment
@@ -125,7 +127,7 @@ pub(super) async fn run_probe(
         ..SessionCommand::new(argv, &attempts.workspace, "probe.1")
     };
     let supervisor = Supervisor::new(&supervisor.program, supervisor.args.clone());
-    let supervisor = supervisor.with_sandbox(Some(walls));
+    let supervisor = supervisor.with_sandbox(Some(sandbox));
     let prepared = Session::prepare(&supervisor, &command).await?;
     let limits = SessionTimeouts {
         wall: Some(PROBE_TIMEOUT),
@@ -134,7 +136,7 @@ pub(super) async fn run_probe(
     let never = CancellationToken::new();
     let ended = process::run(prepared, limits, CapturePlan::default(), &never).await;
     supervisor.shutdown().await;
-    let said = match ended.reason {
+    let results = match ended.reason {
         EndReason::Exited(0) => serde_json::from_slice::<ProbeResults>(&ended.stdout.head),
         EndReason::SpawnFailed(failure) => return Err(failure.into()),
         reason => {
@@ -144,7 +146,7 @@ pub(super) async fn run_probe(
             return Err(ProbeError::Ended { reason, stderr });
         }
     };
-    let mut done = said.map_err(ProbeError::NoResult)?;
+    let mut done = results.map_err(ProbeError::NoResult)?;
     // A file that was written in a place that is not shared with this machine does not reach it.
     done.wrote_outside = fs::remove_file(&attempts.outside).is_ok();
     done.wrote_cache = attempts
@@ -272,14 +274,15 @@ fn outside_folder() -> Option<PathBuf> {
 
 /// The hidden subcommand `__sandbox-probe`: makes the attempts that its argument lists.
 pub fn main(args: &[OsString]) -> ExitCode {
-    let told = args.first().and_then(|arg| arg.to_str());
-    let Some(attempts) = told.and_then(|told| serde_json::from_str::<ProbeAttempts>(told).ok())
+    let argument = args.first().and_then(|arg| arg.to_str());
+    let Some(attempts) =
+        argument.and_then(|argument| serde_json::from_str::<ProbeAttempts>(argument).ok())
     else {
         return ExitCode::FAILURE;
     };
     let done = attempts.run();
-    let said = serde_json::to_vec(&done).map_err(io::Error::from);
-    match said.and_then(|said| io::stdout().write_all(&said)) {
+    let bytes = serde_json::to_vec(&done).map_err(io::Error::from);
+    match bytes.and_then(|bytes| io::stdout().write_all(&bytes)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }

@@ -102,7 +102,7 @@ pub async fn set_up_sandboxes(
     // What cannot be removed now may be next time.
     let _ = tokio::task::spawn_blocking(move || remove_abandoned(&state)).await;
     let mut remembered = ProbeCache::load(&scene.state);
-    for (sessions, profile, walls) in [
+    for (sessions, profile, slot) in [
         (SessionKind::Agent, spec.agents, &mut raised.agents),
         (SessionKind::Check, spec.checks, &mut raised.checks),
     ] {
@@ -123,13 +123,13 @@ pub async fn set_up_sandboxes(
             match verify(kind, scene, supervisor, &mut remembered).await {
                 Ok(held) => {
                     let sandbox = WorkspaceSandbox::new(kind, spec, scene, held);
-                    *walls = Some(sandbox.map_err(SandboxSetupError::Container)?);
+                    *slot = Some(sandbox.map_err(SandboxSetupError::Container)?);
                     break;
                 }
                 Err(source) => errors.push(BackendError { backend, source }),
             }
         }
-        if walls.is_none() {
+        if slot.is_none() {
             let error = SandboxSetupError::NoBackendWorks(errors);
             // A user who requests a backend does not want to continue without it.
             if spec.required || spec.backend != SandboxBackend::Auto {
@@ -271,11 +271,11 @@ impl WorkspaceSandbox {
         masked: PathBuf,
     ) -> Result<Self, ContainerError> {
         let held = SandboxReport::default();
-        let walls = Self::new(kind, &SandboxSpec::default(), scene, held)?;
+        let sandbox = Self::new(kind, &SandboxSpec::default(), scene, held)?;
         let own = WorkspaceSandboxInner {
             agent_caches: masked.with_file_name("caches"),
             masked: vec![masked],
-            ..Arc::unwrap_or_clone(walls.inner)
+            ..Arc::unwrap_or_clone(sandbox.inner)
         };
         Ok(Self {
             inner: Arc::new(own),

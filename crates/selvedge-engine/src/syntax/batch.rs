@@ -161,7 +161,7 @@ impl ParserContext {
             known.extend(
                 answers
                     .into_iter()
-                    .map(|(file, said)| (file.to_owned(), said)),
+                    .map(|(file, verdict)| (file.to_owned(), verdict)),
             );
             if !all {
                 // The file at which the parser stopped; the files after it are parsed again.
@@ -173,12 +173,12 @@ impl ParserContext {
                 known.insert(next, ParserVerdict::Unknown(why.to_owned()));
             }
         }
-        let mut said = |item: &&SourceFile| known.remove(&item.file);
+        let mut take_verdict = |item: &&SourceFile| known.remove(&item.file);
         let unknown = || ParserVerdict::Unknown("its parser failed".to_owned());
         Ok(items
             .iter()
-            .map(&mut said)
-            .map(|said| said.unwrap_or_else(unknown))
+            .map(&mut take_verdict)
+            .map(|verdict| verdict.unwrap_or_else(unknown))
             .collect())
     }
 

@@ -66,13 +66,13 @@ impl SyntaxChecker<'_> {
                 .or_default()
                 .push((index, item));
         }
-        let asked = by_parser
+        let batches = by_parser
             .into_values()
             .map(|group| self.check_group(group, round, cancel));
-        let mut said: Vec<(usize, ParserVerdict)> =
-            try_join_all(asked).await?.into_iter().flatten().collect();
-        said.sort_by_key(|(index, _)| *index);
-        Ok(said.into_iter().map(|(_, said)| said).collect())
+        let mut verdicts: Vec<(usize, ParserVerdict)> =
+            try_join_all(batches).await?.into_iter().flatten().collect();
+        verdicts.sort_by_key(|(index, _)| *index);
+        Ok(verdicts.into_iter().map(|(_, verdict)| verdict).collect())
     }
 
     async fn check_group(
@@ -105,19 +105,19 @@ impl SyntaxChecker<'_> {
             .parse_files(&parser, &items, &name, cancel)
             .await?;
         let mut all = Vec::with_capacity(first.len());
-        for ((index, item), said) in indices.into_iter().zip(items).zip(first) {
-            let said = self
+        for ((index, item), verdict) in indices.into_iter().zip(items).zip(first) {
+            let verdict = self
                 .context
-                .confirm_fault(self.programs, item, said, cancel)
+                .confirm_fault(self.programs, item, verdict, cancel)
                 .await?;
-            all.push((index, self.apply_doubt(item, said)));
+            all.push((index, self.apply_doubt(item, verdict)));
         }
         Ok(all)
     }
 
-    fn apply_doubt(&self, item: &SourceFile, said: ParserVerdict) -> ParserVerdict {
-        let ParserVerdict::Broken(fault) = said else {
-            return said;
+    fn apply_doubt(&self, item: &SourceFile, verdict: ParserVerdict) -> ParserVerdict {
+        let ParserVerdict::Broken(fault) = verdict else {
+            return verdict;
         };
         let bytes = fs::read(self.context.folder.join(&item.file)).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);

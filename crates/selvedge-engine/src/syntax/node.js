@@ -53,7 +53,7 @@ function nodeFault(name, text) {
     }
   }
   const [script, body, module] = faults;
-  if (name.endsWith('.mjs') || /^\s*(import|export)\b/m.test(text)) {
+  if (name.endsWith('.mjs') || /^[\t ]*(import|export)\b/m.test(text)) {
     // The error of a module does not tell its place.
     const args = ['--input-type=module', '--check'];
     const { stderr } = spawnSync(process.execPath, args, { input: text, encoding: 'utf8' });
@@ -151,7 +151,8 @@ function checkByCommandLine(tsc, files) {
   for (const [, file, ...fault] of stdout.matchAll(/^(\S+)\((\d+),(\d+)\): error TS\d+: (.*)$/gm)) {
     if (!faults.has(file)) faults.set(file, fault);
   }
-  if (status === 0 || (faults.size > 0 && !/^error/m.test(stdout))) {
+  // It has examined all files only if it exits by itself.
+  if (status === 0 || (status > 0 && faults.size > 0 && !/^error/m.test(stdout))) {
     for (const file of files) {
       if (faults.has(file)) answer('broken', file, ...faults.get(file));
       else answer('ok', file);

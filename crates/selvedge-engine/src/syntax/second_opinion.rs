@@ -19,11 +19,11 @@ impl ParserContext {
         &self,
         found: &ParserPrograms,
         item: &SourceFile,
-        said: ParserVerdict,
+        verdict: ParserVerdict,
         cancel: &CancellationToken,
     ) -> Result<ParserVerdict, CheckError> {
-        let ParserVerdict::Broken(fault) = said else {
-            return Ok(said);
+        let ParserVerdict::Broken(fault) = verdict else {
+            return Ok(verdict);
         };
         let file = self.folder.join(&item.file);
         let name = format!("second-{}", item.file.replace(['/', '.'], "-"));
@@ -36,7 +36,7 @@ impl ParserContext {
                     .await?
                 {
                     Some(ParserVerdict::Broken(fault)) => return Ok(ParserVerdict::Broken(fault)),
-                    said => said.map(|said| said == ParserVerdict::Parses),
+                    verdict => verdict.map(|verdict| verdict == ParserVerdict::Parses),
                 },
             },
             FileLanguage::C | FileLanguage::Cpp => match &found.cc {

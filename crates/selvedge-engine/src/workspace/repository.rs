@@ -1,5 +1,5 @@
 //! Finds the user's repository by searching a folder and its ancestors for `.git`. Its files are located to be read as
-//! data (ignore rules, the list of tracked files); git is not asked to trust them, and nothing writes to them.
+//! data (ignore rules, the list of tracked files); git does not have to trust them, and nothing writes to them.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};

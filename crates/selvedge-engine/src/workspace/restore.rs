@@ -346,7 +346,8 @@ impl RestoreOperation<'_> {
     }
 }
 
-fn is_owner_restricted(bits: u32) -> bool {
+/// Returns whether the owner cannot fully use a folder with these permission bits.
+pub(super) fn is_owner_restricted(bits: u32) -> bool {
     bits & OWNER_ACCESS_BITS != OWNER_ACCESS_BITS
 }
 

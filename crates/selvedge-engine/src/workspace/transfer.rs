@@ -12,15 +12,15 @@ const PACKING: &str = "pack a snapshot";
 const TAKING: &str = "import a snapshot";
 
 impl Workspace {
-    /// Returns a snapshot's objects, except for those that `known` has too.
+    /// Returns a snapshot's objects, except for those that `base` has too.
     ///
     /// # Errors
     /// One of the snapshots is unknown, or git fails.
-    pub fn pack(&self, tree: &TreeId, known: Option<&TreeId>) -> Result<Vec<u8>, WorkspaceError> {
+    pub fn pack(&self, tree: &TreeId, base: Option<&TreeId>) -> Result<Vec<u8>, WorkspaceError> {
         let place = self.shadow.dir();
         let mut listing = self.git.command(place, place);
         listing.args(["rev-list", "--objects", "--no-object-names", tree.as_str()]);
-        listing.args(known.map(|known| format!("^{known}")));
+        listing.args(base.map(|base| format!("^{base}")));
         let names = git::output_of(listing, PACKING, place)?;
         let mut packing = self.git.command(place, place);
         packing.args(["pack-objects", "--quiet", "--stdout"]);

@@ -145,6 +145,7 @@ impl VerificationRoom {
             self.take_build_output(excluded, &mut state)?;
             self.mark_committed(&state)?;
         }
+        reuse::record_start(&self.folder)?;
         self.state().entered = Some(start.clone());
         Ok(())
     }
@@ -239,6 +240,7 @@ impl VerificationRoom {
         }
         let differed = self.restore_tree(tree)?;
         if !is_same {
+            reuse::reset_times(self.tree(), &self.folder)?;
             self.restore_build_output(&mut state)?;
             self.reset_results(&mut state)?;
             mounts::remove_written(&self.folder)?;
@@ -312,15 +314,20 @@ impl VerificationRoom {
 
     /// Removes a room. Its files, and build output of committed files, are kept for the next room.
     pub(crate) fn remove(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
+        let kept = Self::keep_for_next(origin, folder);
+        remove_all(folder).and(kept)
+    }
+
+    fn keep_for_next(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
         if folder.join(COMMITTED_MARKER).exists() {
             build_output::keep_for_next(origin, folder)?;
             results::keep_for_next(origin, folder)?;
         }
         if folder.join(READY_MARKER).exists() {
             let (_, tree) = paths_in(origin, folder);
-            reuse::keep_for_next(origin, &tree, &folder.join(SHADOW_FOLDER))?;
+            reuse::keep_for_next(origin, &tree, folder)?;
         }
-        remove_all(folder)
+        Ok(())
     }
 
     fn state(&self) -> MutexGuard<'_, VerificationRoomState> {

@@ -118,7 +118,7 @@ async fn valid_files_raise_no_alarm() {
         })
         .collect();
     let fixture = ParserFixture::out(files.iter().map(|(name, bytes)| (&**name, &**bytes)));
-    assert!(fixture.items.len() > 25, "{}", fixture.items.len());
+    assert!(fixture.items.len() > 27, "{}", fixture.items.len());
     let may_be_unsure = [&TEMPLATES[..], &RAGGED, &PREPROCESSED, &NEWER].concat();
     for (name, verdict) in fixture.verdicts().await {
         match verdict {

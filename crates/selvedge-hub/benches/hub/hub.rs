@@ -28,9 +28,13 @@ impl HubProcess {
         hub.arg("--admin-token-file").arg(&token);
         hub.stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = hub.kill_on_drop(true).spawn().unwrap();
-        let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let host = loop {
-            let line = said.next_line().await.unwrap().expect("a hub that listens");
+            let line = lines
+                .next_line()
+                .await
+                .unwrap()
+                .expect("a hub that listens");
             if let Some(host) = line.strip_prefix("listening on http://") {
                 break host.to_owned();
             }
@@ -49,8 +53,8 @@ impl HubProcess {
         let mut client = HttpClient::connect(&self.host, &self.admin).await;
         let mut tokens = Vec::new();
         for number in 0..count {
-            let asked = json!({"name": format!("{scope} {number}"), "scopes": [scope]});
-            let made = client.post("/api/v1/tokens", &asked).await;
+            let request = json!({"name": format!("{scope} {number}"), "scopes": [scope]});
+            let made = client.post("/api/v1/tokens", &request).await;
             tokens.push(made["token"].as_str().unwrap().to_owned());
         }
         tokens

@@ -44,8 +44,8 @@ pub(super) async fn retry_figures(
     Query(params): Query<StatsParams>,
 ) -> Result<Json<StatsReport>, ApiError> {
     let days = params.days.map(|days| {
-        let known = days.parse().ok().filter(|days| (1..=36_500).contains(days));
-        known.ok_or_else(|| ApiError::field("days", "must be a number from 1 to 36500"))
+        let valid = days.parse().ok().filter(|days| (1..=36_500).contains(days));
+        valid.ok_or_else(|| ApiError::field("days", "must be a number from 1 to 36500"))
     });
     let since = StatsPeriod::last_days(days.transpose()?, Timestamp::now());
     let zone = params

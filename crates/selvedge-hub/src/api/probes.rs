@@ -42,12 +42,12 @@ fn metrics_text(stats: &HubStats, connected: u64) -> String {
         ("verification", closed("report").saturating_sub(finished)),
         ("interrupted", closed("interrupted")),
     ];
-    let state_counts = [
+    let held_states = [
         TaskState::Offered,
         TaskState::Running,
         TaskState::Cancelling,
     ];
-    let leases = state_counts
+    let leases = held_states
         .iter()
         .filter_map(|state| stats.states.get(state.as_str()))
         .sum();

@@ -100,14 +100,11 @@ impl Subtasks {
     /// The reason of the plan's outcome, in one line.
     pub(super) fn reason(&self, outcome_of_all: Outcome) -> String {
         let nodes = self.nodes();
-        let verified_outcomes = nodes.iter().filter_map(|node| node.outcome);
-        let verified_outcomes = verified_outcomes
+        let outcomes = nodes.iter().filter_map(|node| node.outcome);
+        let verified = outcomes
             .filter(|outcome| unblocks_dependents(*outcome))
             .count();
-        let mut reasons = vec![format!(
-            "{verified_outcomes} of {} subtasks verified",
-            nodes.len()
-        )];
+        let mut reasons = vec![format!("{verified} of {} subtasks verified", nodes.len())];
         let accepted = |view: &&TaskView| {
             let review = view.row.lease.review.as_ref();
             outcome(view).is_some_and(unblocks_dependents)

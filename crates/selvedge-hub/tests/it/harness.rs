@@ -128,7 +128,11 @@ impl TestHub {
     }
 
     pub(crate) async fn token(&self, scopes: &[Scope]) -> String {
-        let minted = generate_token("test", "default", scopes, None).unwrap();
+        self.token_of("default", scopes).await
+    }
+
+    pub(crate) async fn token_of(&self, tenant: &str, scopes: &[Scope]) -> String {
+        let minted = generate_token("test", tenant, scopes, None).unwrap();
         let store: &dyn TokenStore = self.hub.store().as_ref();
         store.insert_token(minted.identity).await.unwrap();
         minted.secret

@@ -154,7 +154,7 @@ async fn replicas_end_the_session_of_a_moved_worker() {
 /// The event stream of a task.
 struct EventStreamReader {
     socket: TcpStream,
-    heard: String,
+    received: String,
 }
 
 impl EventStreamReader {
@@ -167,7 +167,7 @@ impl EventStreamReader {
         socket.write_all(request.as_bytes()).await.unwrap();
         let mut watched = Self {
             socket,
-            heard: String::new(),
+            received: String::new(),
         };
         watched.wait_for("event: state").await;
         watched
@@ -176,13 +176,13 @@ impl EventStreamReader {
     async fn wait_for(&mut self, text: &str) {
         let end = Instant::now() + TEST_TIMEOUT;
         let mut bytes = [0; 4096];
-        while !self.heard.contains(text) {
-            assert!(Instant::now() < end, "never {text}: {}", self.heard);
+        while !self.received.contains(text) {
+            assert!(Instant::now() < end, "never {text}: {}", self.received);
             let read = timeout(Duration::from_secs(1), self.socket.read(&mut bytes)).await;
             if let Ok(read) = read {
                 let read = read.unwrap();
-                assert!(read > 0, "ended without {text}: {}", self.heard);
-                self.heard
+                assert!(read > 0, "ended without {text}: {}", self.received);
+                self.received
                     .push_str(&String::from_utf8_lossy(&bytes[..read]));
             }
         }

@@ -55,6 +55,37 @@ async fn scopes_allow_exactly_the_declared_routes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn task_of_another_tenant_is_not_found() {
+    let hub = TestHub::start().await;
+    let own = hub.token(&[Scope::Admin]).await;
+    let foreign = hub.token_of("other", &[Scope::Admin]).await;
+    let task = serde_json::json!({"description": "x"});
+    let task = hub.submit(&own, &task).await;
+    let of_tasks = |path: &str| path.contains("/tasks/{id}");
+    for operation in OPERATIONS.iter().filter(|it| of_tasks(it.path)) {
+        let path = operation
+            .path
+            .replace("{id}", &task)
+            .replace("{number}", "latest");
+        let path = format!("{path}?name=x");
+        let body: &[u8] = if operation.path.ends_with("/review") {
+            br#"{"decision": "accept"}"#
+        } else {
+            b""
+        };
+        let answer = hub
+            .request(operation.method, &path, Some(&foreign), "", body)
+            .await;
+        let is_hidden = answer.status == 404 && answer.body.contains("task not found");
+        assert!(is_hidden, "{} {path}: {answer:?}", operation.method);
+    }
+    let listed = hub.get("/api/v1/tasks", &foreign).await.json();
+    assert_eq!(listed["tasks"], serde_json::json!([]));
+    let kept = hub.get(&format!("/api/v1/tasks/{task}"), &own).await;
+    assert_eq!(kept.json()["state"], "queued");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn scopes_exclude_workers_from_review_and_revoked_tokens() {
     let hub = TestHub::start().await;
     let worker = hub.token(&[Scope::Worker]).await;

@@ -144,14 +144,14 @@ impl LeaseWorld {
             WorkerWord::Begin(offset) => LeaseInput::BeginAttempt(token, run(offset)),
             WorkerWord::Close(offset, same) => {
                 let attempt_number = run(offset);
-                let told = self.log.iter().any(|event| {
+                let was_reported = self.log.iter().any(|event| {
                     matches!(event, LeaseEvent::RunClosed { attempt_number: n, closing: AttemptEnd::Report } if *n == attempt_number)
                 });
                 LeaseInput::CloseAttempt {
                     token,
                     attempt_number,
                     end: AttemptEnd::Report,
-                    stored: told.then_some(same),
+                    stored: was_reported.then_some(same),
                 }
             }
             WorkerWord::Complete(outcome, same) => LeaseInput::Complete {

@@ -233,8 +233,8 @@ impl ChangeApplier<'_> {
     ) -> Result<ChangeAnswer, ChangeAnswer> {
         let other = match kind {
             EntryKind::Complete(completion) => {
-                let known = self.row.lease.completion.as_ref();
-                known.is_some_and(|known| *known != completion.completion_id)
+                let applied = self.row.lease.completion.as_ref();
+                applied.is_some_and(|applied| *applied != completion.completion_id)
             }
             _ => is_same_closing(kind, stored) == Some(false),
         };

@@ -21,14 +21,14 @@ pub enum HubStoreError {
     Refused(String),
     /// The database was written by a later release.
     #[error(
-        "the hub's database has format {found}, but this program supports formats up to {known}: use \
+        "the hub's database has format {found}, but this program supports formats up to {supported}: use \
          the release that wrote it, or a later one"
     )]
     Newer {
         /// Its format.
         found: usize,
-        /// The latest one that this program knows.
-        known: usize,
+        /// The latest one that this program supports.
+        supported: usize,
     },
     /// The stored data is not valid.
     #[error("the hub's database is damaged: {0}")]

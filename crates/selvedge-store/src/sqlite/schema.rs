@@ -12,15 +12,15 @@ const MIGRATIONS: &[&str] = &[include_str!("migrations/001_journal.sql")];
 
 /// Whether the database has this program's format; a later format is an error.
 pub(super) fn is_current(db: &Connection, path: &Path) -> Result<bool, StoreError> {
-    let (found, known) = (version(db)?, MIGRATIONS.len());
-    if found > known {
+    let (found, supported) = (version(db)?, MIGRATIONS.len());
+    if found > supported {
         return Err(StoreError::Newer {
             path: path.to_owned(),
             found,
-            known,
+            supported,
         });
     }
-    Ok(found == known)
+    Ok(found == supported)
 }
 
 /// Migrates the database to this program's format; other programs may do so at the same time.

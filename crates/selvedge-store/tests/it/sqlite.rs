@@ -85,7 +85,7 @@ fn journal_of_later_format_is_rejected() {
                 error,
                 StoreError::Newer {
                     found: 99,
-                    known: 1,
+                    supported: 1,
                     ..
                 }
             ),

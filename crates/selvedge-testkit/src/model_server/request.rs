@@ -128,8 +128,8 @@ fn message_text(message: &Value) -> String {
         _ => return String::new(),
     };
     let texts = blocks.iter().filter_map(|block| block["text"].as_str());
-    let said: Vec<_> = texts.filter(|text| !is_injected_text(text)).collect();
-    said.join("\n")
+    let own_texts: Vec<_> = texts.filter(|text| !is_injected_text(text)).collect();
+    own_texts.join("\n")
 }
 
 /// Whether Claude Code, Codex or Gemini CLI injected this text into the user's message.

@@ -50,8 +50,8 @@ pub(crate) struct ClaudeStopArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Tools: `verify` runs the checks of the project's selvedge.toml once, `digest` condenses a tool's
-output to its failures; `run`, `show`, `explain`, `restore` and `review` are about runs, `submit` and
-`watch` about tasks of a hub. Resources: the report and the digest of each attempt.
+output to its failures; `run`, `show`, `explain`, `restore` and `review` are about runs, `submit`
+and `watch` about tasks of a hub. Resources: the report and the digest of each attempt.
 
 Examples:
   claude mcp add selvedge -- selvedge mcp

@@ -10,8 +10,8 @@ use crate::output::OutputFormat;
 /// `selvedge ui`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The dashboard shows the runs in this machine's journal. It is read-only, except for reviews. It loads
-nothing from other hosts.")]
+The dashboard shows the runs in this machine's journal. It is read-only, except for reviews. It
+loads nothing from other hosts.")]
 pub(crate) struct UiArgs {
     /// Port on the loopback address [default: any free port].
     #[arg(

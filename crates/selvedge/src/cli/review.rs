@@ -9,7 +9,8 @@ use crate::output::OutputFormat;
 /// `selvedge review`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints the attempt and the tree that are reviewed. Pass them to ensure that nothing else is reviewed:
+Prints the attempt and the tree that are reviewed. To ensure that nothing else is reviewed, pass
+them:
   selvedge review 4f2a9c1e --accept --attempt 2 --tree TREE
 Exits with the code of the run; with 2, and without a decision, if another attempt or tree, or none,
 is awaiting review.")]

@@ -10,9 +10,10 @@ use selvedge_core::format::counted;
 use selvedge_core::model::{
     CheckReport, EnvironmentSpec, KnownFailures, SandboxSpec, VerificationPlan, exit_code,
 };
+use tokio_util::sync::CancellationToken;
 use trial_copy::TrialCopy;
 
-use super::run_checks::{ProjectChecks, build_runtime, run_checks};
+use super::run_checks::{ProjectChecks, build_runtime, run_checks_cancellable};
 use super::{canonical_directory, environment, load_settings};
 use crate::cli::InitArgs;
 use crate::error::CliError;
@@ -38,24 +39,32 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
     }
     let (proposals, setup, uncovered) = init::detect(&dir);
     let limit = Duration::from_secs(args.check_timeout);
-    // Only the user's settings matter: the repository's file is about to be overwritten.
-    let user_settings = load_settings(&dir, &Flags::default(), &environment())
-        .map(|settings| (settings.resolved.sandbox, settings.resolved.environment))
-        .unwrap_or_default();
+    // Only the user's settings matter: the repository's file is about to be overwritten. An invalid one must not cause
+    // the checks to run without the user's sandbox.
+    let settings = load_settings(Path::new("/"), &Flags::default(), &environment())?.resolved;
+    let user_settings = (settings.sandbox, settings.environment);
     let runs_checks = !args.skip_check_run && !proposals.is_empty();
+    let interrupted = CancellationToken::new();
+    let runtime = build_runtime()?;
+    runtime.spawn(cancel_on_ctrl_c(interrupted.clone()));
     let copy = if runs_checks {
         errln!("running {} once", counted(proposals.len() as u64, "check"));
         copy_for_trials(&dir)?
     } else {
         None
     };
-    let tried = build_runtime()?.block_on(init::try_proposals(proposals, async |proposal| {
-        if runs_checks {
-            try_once(proposal, &dir, copy.as_ref(), limit, &user_settings).await
+    let tried = runtime.block_on(init::try_proposals(proposals, async |proposal| {
+        if runs_checks && !interrupted.is_cancelled() {
+            let place = (dir.as_path(), copy.as_ref());
+            try_once(proposal, place, limit, &user_settings, &interrupted).await
         } else {
             Trial::Skipped
         }
     }));
+    if interrupted.is_cancelled() {
+        errln!("interrupted; nothing was written");
+        return Ok(exit_code::INTERRUPTED);
+    }
     let text = init::settings_document(&tried, &setup) + &init::uncovered_comment(&uncovered);
     if args.dry_run {
         out!("{text}");
@@ -83,12 +92,19 @@ fn copy_for_trials(dir: &Path) -> Result<Option<TrialCopy>, CliError> {
     Ok(copy)
 }
 
+/// Ctrl-C must not end the program immediately: the copy would be left behind.
+async fn cancel_on_ctrl_c(interrupted: CancellationToken) {
+    if tokio::signal::ctrl_c().await.is_ok() {
+        interrupted.cancel();
+    }
+}
+
 async fn try_once(
     proposal: &Proposal,
-    dir: &Path,
-    copy: Option<&TrialCopy>,
+    (dir, copy): (&Path, Option<&TrialCopy>),
     limit: Duration,
     (sandbox, environment): &(SandboxSpec, EnvironmentSpec),
+    interrupted: &CancellationToken,
 ) -> Trial {
     let plan = VerificationPlan::Steps {
         steps: vec![proposal.step.clone()],
@@ -101,9 +117,10 @@ async fn try_once(
         sandbox: sandbox.clone(),
         environment: environment.clone(),
     };
-    match run_checks(
+    match run_checks_cancellable(
         &checks,
         &HumanReporter::with_reports(&ReportOutputs::default()),
+        interrupted,
     )
     .await
     {

@@ -31,6 +31,7 @@ use super::run_checks::{build_runtime, load_project_checks, run_checks_cancellab
 use super::{canonical_directory, digest, environment, show};
 use crate::cli::McpArgs;
 use crate::error::CliError;
+use crate::local::StateDir;
 use crate::output::json::JsonReporter;
 use crate::secrets;
 use arguments::{
@@ -178,10 +179,7 @@ impl McpServer {
                 Ok(run_command(&call.command_line(), &self.dir, context).await)
             }
             "review" => Ok(self.review(&parse_arguments(arguments)?, context).await),
-            "restore" => {
-                let call: RestoreCall = parse_arguments(arguments)?;
-                Ok(run_command(&call.command_line(), &self.dir, context).await)
-            }
+            "restore" => Ok(self.restore(&parse_arguments(arguments)?, context).await),
             _ => Err(ErrorData::invalid_params(
                 format!("unknown tool `{tool}`"),
                 None,
@@ -198,12 +196,20 @@ impl McpServer {
             Some(dir) => canonical_directory(Some(&self.dir.join(dir)))?,
             None => self.dir.clone(),
         };
-        if !dir.starts_with(&self.dir) {
-            let error = format!("{} is outside of {}", dir.display(), self.dir.display());
-            return Err(CliError::usage(error)
-                .hint("start the server with --dir for a directory that contains it"));
-        }
+        ensure_within(&dir, &self.dir)?;
         run_command(&call.command_line(), &dir, context).await
+    }
+
+    async fn restore(
+        &self,
+        call: &RestoreCall,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<String, CliError> {
+        if let Some(run) = call.run.clone() {
+            let dir = self.dir.clone();
+            run_blocking(move || ensure_run_within(&run, &dir)).await?;
+        }
+        run_command(&call.command_line(), &self.dir, context).await
     }
 
     async fn review(
@@ -232,6 +238,32 @@ impl McpServer {
                 FEEDBACK_TOKENS,
             ))),
         }
+    }
+}
+
+/// Fails if a directory is not in the server's, whose files are the only ones that tools change.
+fn ensure_within(dir: &Path, server_dir: &Path) -> Result<(), CliError> {
+    if dir.starts_with(server_dir) {
+        return Ok(());
+    }
+    let error = format!("{} is outside of {}", dir.display(), server_dir.display());
+    Err(CliError::usage(error).hint("start the server with --dir for a directory that contains it"))
+}
+
+/// Fails if the files of a run are outside of the server's directory. Clones and copies in the state directory are not:
+/// no other tool uses them.
+fn ensure_run_within(name: &str, server_dir: &Path) -> Result<(), CliError> {
+    let home = StateDir::from_environment(&environment())?;
+    let journal = home.open_journal_read_only()?;
+    let run_id = home.find_run(&journal, name)?;
+    let state = home.replay(&journal, run_id)?;
+    let run = state.run.as_ref().map(|run| &run.spec.workspace);
+    let plan = state.plan.as_ref().map(|plan| &plan.spec.workspace);
+    match run.or(plan) {
+        Some(workspace) if !workspace.starts_with(home.root()) => {
+            ensure_within(workspace, server_dir)
+        }
+        _ => Ok(()),
     }
 }
 

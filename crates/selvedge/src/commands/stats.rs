@@ -17,10 +17,7 @@ use crate::ui::load_facts;
 
 pub(super) fn run(args: &StatsArgs) -> Result<u8, CliError> {
     if let Some(credentials) = fleet::hub_credentials(&args.hub)? {
-        return Ok(print_figures(
-            args.format,
-            &fleet::figures(args, &credentials)?,
-        ));
+        return Ok(print_figures(args, &fleet::figures(args, &credentials)?));
     }
     let home = StateDir::from_environment(&environment())?;
     let dir = args
@@ -34,13 +31,17 @@ pub(super) fn run(args: &StatsArgs) -> Result<u8, CliError> {
     };
     let since = StatsPeriod::last_days(args.days, Timestamp::now());
     let figures = StatsReport::from_runs(&facts, since, &TimeZone::system());
-    Ok(print_figures(args.format, &figures))
+    Ok(print_figures(args, &figures))
 }
 
-fn print_figures(format: OutputFormat, figures: &StatsReport) -> u8 {
-    match format {
+fn print_figures(args: &StatsArgs, figures: &StatsReport) -> u8 {
+    let is_empty = figures.all.runs() == 0;
+    match args.format {
         OutputFormat::Json | OutputFormat::Jsonl => json::print_json(figures),
-        OutputFormat::Human if figures.all.runs() == 0 => errln!("no runs yet"),
+        OutputFormat::Human if is_empty && (args.days.is_some() || args.dir.is_some()) => {
+            errln!("no such runs");
+        }
+        OutputFormat::Human if is_empty => errln!("no runs yet"),
         OutputFormat::Human => out!("{}", format_figures(figures)),
     }
     exit_code::VERIFIED
@@ -49,14 +50,14 @@ fn print_figures(format: OutputFormat, figures: &StatsReport) -> u8 {
 fn format_figures(figures: &StatsReport) -> String {
     let all = &figures.all;
     let mut text = format!(
-        "{}, {}, total cost {}\n",
+        "{}, {}, total {}\n",
         counted(all.runs(), "task"),
         counted(all.attempts, "attempt"),
         cost(all.cost()),
     );
     if let Some(each) = all.cost_per_rescue {
         text += &format!(
-            "cost per recovered task {} (cost of all retries divided by recovered tasks)\n",
+            "per recovered task {} (cost of all retries divided by recovered tasks)\n",
             cost(each)
         );
     }

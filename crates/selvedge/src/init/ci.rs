@@ -57,7 +57,9 @@ const ROLES: [(CheckRole, &[&str]); 3] = [
 const FORMATTERS: [&str; 6] = ["fmt", "format", "black", "prettier", "rustfmt", "isort"];
 
 /// Beginnings of commands that prepare a machine, or that publish.
-const NOT_CHECKS: [&str; 30] = [
+const NOT_CHECKS: [&str; 32] = [
+    "test ",
+    "[ ",
     "sudo ",
     "apt",
     "brew ",
@@ -95,6 +97,19 @@ const NOT_CHECK_WORDS: [&str; 14] = [
     "install", "ci", "sync", "add", "publish", "deploy", "release", "upload", "login", "restore",
     "--fix", "--write", "--watch", "serve",
 ];
+
+/// Programs that run the tool that an argument names. With other programs, such a word can mean anything: what
+/// `./deploy.sh test` does is unknown, and `init` runs what it adopts.
+const RUNNERS: [&str; 45] = [
+    "ant", "artisan", "bazel", "bun", "bundle", "bunx", "cabal", "cargo", "cmake", "composer",
+    "coverage", "deno", "dotnet", "dune", "flutter", "go", "gradle", "gradlew", "hatch", "just",
+    "lerna", "make", "meson", "mix", "mvn", "mvnw", "npm", "npx", "nx", "pdm", "pipenv", "pnpm",
+    "poetry", "rails", "rake", "rebar3", "sbt", "stack", "swift", "task", "turbo", "uv", "uvx",
+    "yarn", "zig",
+];
+
+/// Characters of commands that start other programs, write files, or contain variables of CI.
+const SHELL_SYNTAX: [char; 7] = [';', '&', '|', '<', '>', '`', '$'];
 
 /// A command that CI or a git hook runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,6 +182,7 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> V
             ".pre-commit-config.yaml",
         ));
     }
+    uncovered.retain(|command| !is_proposed(&command.run, proposals));
     uncovered
 }
 
@@ -274,23 +290,27 @@ fn is_preparation(run: &str, words: &[&str]) -> bool {
         || words.iter().any(|word| NOT_CHECK_WORDS.contains(word))
 }
 
-/// Whether a command means the same outside of CI, in the root of the repository.
+/// Whether a command is a single call of a program that means the same outside of CI, in the root of the repository.
 fn is_portable(command: &CiCommand, root: &RepositoryDirectory<'_>) -> bool {
     let changes_directory = root
         .text_or_empty(&command.found_in)
         .contains("working-directory:");
-    let is_foreign = ["${", "$CI", "$GITHUB", "{staged_files}", "{push_files}"]
+    let is_foreign = ["{staged_files}", "{push_files}"]
         .iter()
         .any(|variable| command.run.contains(variable));
-    !changes_directory && !is_foreign
+    !changes_directory && !is_foreign && !command.run.contains(SHELL_SYNTAX)
 }
 
 /// The role of a command, and its tool.
 fn purpose(words: &[&str]) -> Option<(CheckRole, &'static str)> {
-    let has_word = |tool: &str| {
-        let mut names = words.iter().filter_map(|word| word.rsplit('/').next());
-        names.any(|name| name == tool)
-    };
+    let words = program_words(words);
+    let program = file_name(words.first()?);
+    let is_tool =
+        FORMATTERS.contains(&program) || ROLES.iter().any(|(_, tools)| tools.contains(&program));
+    if !is_tool && !RUNNERS.contains(&program) {
+        return None;
+    }
+    let has_word = |tool: &str| words.iter().any(|word| file_name(word) == tool);
     if let Some(formatter) = FORMATTERS.into_iter().find(|tool| has_word(tool)) {
         let checks = words
             .iter()
@@ -301,6 +321,21 @@ fn purpose(words: &[&str]) -> Option<(CheckRole, &'static str)> {
         let tool = tools.iter().copied().find(|tool| has_word(tool))?;
         Some((*role, tool))
     })
+}
+
+/// The words of a command from its program on: without variables before it, and without an interpreter.
+fn program_words<'w, 'a>(words: &'w [&'a str]) -> &'w [&'a str] {
+    let variables = words.iter().take_while(|word| word.contains('=')).count();
+    let words = &words[variables..];
+    match words {
+        [python, "-m" | "manage.py", rest @ ..] if file_name(python).starts_with("python") => rest,
+        [php, rest @ ..] if file_name(php) == "php" => rest,
+        _ => words,
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Renders the commands that no check covers as a comment of the settings file.

@@ -45,7 +45,10 @@ impl BaseDirectories {
 
     /// A path for messages: relative to `dir` if it is in it, else with `~` if possible.
     pub(crate) fn display_path(&self, path: &Path, dir: &Path) -> PathBuf {
-        if let Ok(relative) = path.strip_prefix(dir) {
+        // Everything is below the root.
+        if dir.parent().is_some()
+            && let Ok(relative) = path.strip_prefix(dir)
+        {
             return relative.to_owned();
         }
         match self

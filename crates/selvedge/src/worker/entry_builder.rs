@@ -191,7 +191,7 @@ mod tests {
 
     /// A run with one check and one retry, driven as by a driver.
     struct Driven {
-        told: EntryBuilder,
+        builder: EntryBuilder,
         shadow: JournalState,
     }
 
@@ -221,7 +221,7 @@ mod tests {
                 };
                 events = decide(&self.shadow, Input::Start { effect }).unwrap();
             }
-            self.told.build_entries(envelopes)
+            self.builder.build_entries(envelopes)
         }
 
         fn effect(&self) -> selvedge_core::model::EffectId {
@@ -267,15 +267,16 @@ mod tests {
             EntryKind::CloseAttempt(attempt) => format!("close {}", attempt.attempt_number),
             other => panic!("the events of a run do not end its task: {other:?}"),
         };
-        let told = drafts.iter();
-        told.map(|it| (word(&it.kind), it.events.len(), it.costs.len()))
+        drafts
+            .iter()
+            .map(|it| (word(&it.kind), it.events.len(), it.costs.len()))
             .collect()
     }
 
     #[test]
     fn entry_builder_separates_attempts_and_reports() {
         let mut driven = Driven {
-            told: EntryBuilder::default(),
+            builder: EntryBuilder::default(),
             shadow: JournalState::default(),
         };
         let word = |text: &str| text.to_owned();
@@ -284,7 +285,7 @@ mod tests {
             [(word("progress"), 1, 0), (word("begin 1"), 3, 0)],
             "began, requested, started: together"
         );
-        assert_eq!(driven.told.open_attempt(), 1);
+        assert_eq!(driven.builder.open_attempt(), 1);
         assert_eq!(
             words(&driven.session(SessionStatus::Success)),
             [(word("progress"), 2, 1)]
@@ -298,13 +299,13 @@ mod tests {
             words(&driven.report(2, "pass")),
             [(word("report 2"), 2, 0), (word("progress"), 2, 0)]
         );
-        assert_eq!(driven.told.state, driven.shadow, "nothing is left out");
+        assert_eq!(driven.builder.state, driven.shadow, "nothing is left out");
     }
 
     #[test]
     fn entry_builder_closes_interrupted_attempt() {
         let mut driven = Driven {
-            told: EntryBuilder::default(),
+            builder: EntryBuilder::default(),
             shadow: JournalState::default(),
         };
         driven.tell(spec());

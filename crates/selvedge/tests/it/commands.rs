@@ -2,7 +2,7 @@
 
 use selvedge_testkit::{TestEnv, is_available};
 
-use crate::fixtures::{agent, env_with_repo};
+use crate::fixtures::{agent, env_with_repo, wait_for};
 
 #[test]
 fn demo_fails_first_and_then_verifies() {
@@ -101,6 +101,53 @@ fn init_writes_tested_checks_that_run_uses() {
         .map(|check| check["target"].as_str().unwrap().to_owned())
         .collect();
     assert!(targets.contains(&"make lint".to_owned()), "{targets:?}");
+}
+
+#[test]
+fn init_that_is_interrupted_leaves_no_files() {
+    let make = std::process::Command::new("make").arg("--version").output();
+    if !is_available("make", &make) {
+        return;
+    }
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    let started = env.root().join("started");
+    let check = format!("test:\n\t@touch {}; sleep 600\n", started.display());
+    env.write("Makefile", check);
+    env.create_repo();
+    let child = env.spawn(["init"]);
+    wait_for(&started);
+    child.interrupt();
+    child.wait().assert_code(130);
+    let directory = env.work_dir();
+    assert!(!directory.join("selvedge.toml").exists());
+    let temporary = std::fs::read_dir(env.root().join("tmp")).unwrap();
+    for entry in temporary {
+        let copy = entry.unwrap().path().join(directory.file_name().unwrap());
+        assert!(!copy.exists(), "{}", copy.display());
+    }
+}
+
+#[test]
+fn init_keeps_settings_of_the_user_if_those_of_the_repository_are_invalid() {
+    let make = std::process::Command::new("make").arg("--version").output();
+    if !is_available("make", &make) {
+        return;
+    }
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    env.write(
+        "../config/selvedge/config.toml",
+        "[environment]\nchecks = [\"LOOM\"]\n",
+    );
+    env.write("selvedge.toml", "verification = 7\n");
+    env.write(
+        "Makefile",
+        "test:\n\t@test -n \"$$LOOM\" && printf '1..1\\nok 1 - weave\\n'\n",
+    );
+    env.create_repo();
+    let out = env.selvedge(["init", "--force"]).env("LOOM", "1").run();
+    out.assert_code(0);
+    let written = env.read("selvedge.toml");
+    assert!(written.contains("Passed in"), "{written}");
 }
 
 #[test]
@@ -339,6 +386,8 @@ fn nothing_to_list_is_not_an_error() {
     assert_eq!(json("list"), serde_json::json!([]));
     assert_eq!(json("show"), serde_json::json!({}));
     assert!(json("stats").is_object());
+    let recent = env.selvedge(["stats", "--days", "7"]).run();
+    assert!(recent.stderr.contains("no such runs"), "{}", recent.stderr);
     let lines = env.selvedge(["list", "--format", "jsonl"]).run();
     lines.assert_code(0);
     assert_eq!(lines.stdout, "");

@@ -6,7 +6,7 @@ use std::io::Write;
 use selvedge_testkit::{SpawnedProgram, TestEnv};
 use serde_json::{Value, json};
 
-use crate::fixtures::{agent, env_with_repo, run_json};
+use crate::fixtures::{agent, env_with_repo, run_json, wait_until};
 
 /// A session with the server. A named pipe keeps its standard input open between requests.
 struct Session {
@@ -17,12 +17,20 @@ struct Session {
 
 impl Session {
     fn open(env: &TestEnv) -> Self {
+        Self::open_with(env, &[])
+    }
+
+    /// Opens a session with a server that has these environment variables.
+    fn open_with(env: &TestEnv, variables: &[(&str, &str)]) -> Self {
         let pipe = env.root().join("pipe");
         env.command("mkfifo").arg(&pipe).run().assert_code(0);
         let program = env!("CARGO_BIN_EXE_selvedge");
-        let server = env
+        let mut server = env
             .command("sh")
             .args(["-c", "exec \"$0\" mcp < ../pipe", program]);
+        for (name, value) in variables {
+            server = server.env(name, value);
+        }
         let mut session = Self {
             server: server.spawn(),
             input: OpenOptions::new().write(true).open(pipe).unwrap(),
@@ -46,10 +54,16 @@ impl Session {
             .unwrap();
     }
 
-    fn request(&mut self, method: &str, params: &Value) -> Value {
+    /// Sends a request and returns its id.
+    fn start_request(&mut self, method: &str, params: &Value) -> u64 {
         self.requests += 1;
         let id = self.requests;
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        id
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> Value {
+        let id = self.start_request(method, params);
         self.server.wait_for_stdout(&format!("\"id\":{id}"));
         loop {
             let output = self.server.stdout();
@@ -157,10 +171,10 @@ fn mcp_digest_and_show_work_and_bad_calls_are_rejected() {
     session.server.wait().assert_code(0);
 }
 
-/// An environment whose settings name an agent that creates a file.
-fn env_with_agent() -> TestEnv {
+/// An environment whose settings name an agent with this script.
+fn env_with_agent(body: &str) -> TestEnv {
     let env = env_with_repo();
-    let program = agent(&env, "echo good > out");
+    let program = agent(&env, body);
     env.write(
         "../config/selvedge/config.toml",
         format!("agent = \"mine\"\nverification.baseline = \"off\"\n[agents.mine]\nkind = \"command\"\nprogram = [\"{program}\"]\n"),
@@ -170,7 +184,7 @@ fn env_with_agent() -> TestEnv {
 
 #[test]
 fn mcp_run_reports_progress_and_can_be_reverted() {
-    let env = env_with_agent();
+    let env = env_with_agent("echo good > out");
     let mut session = Session::open(&env);
     let arguments = json!({"task": "do it", "checks": ["test -s out"]});
     let answer = session.request(
@@ -206,8 +220,56 @@ fn mcp_run_reports_progress_and_can_be_reverted() {
 }
 
 #[test]
+fn mcp_cancelled_run_leaves_no_processes() {
+    let env = env_with_agent("exec sleep 600");
+    let mut session = Session::open(&env);
+    let arguments = json!({"task": "do it", "checks": ["true"]});
+    let id = session.start_request(
+        "tools/call",
+        &json!({"name": "run", "arguments": arguments}),
+    );
+    let is_running = || env.processes().iter().any(|it| it.command == "sleep 600");
+    wait_until("the agent", is_running);
+    let cancelled = json!({"requestId": id});
+    session
+        .send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": cancelled}));
+    wait_until("the end of the agent", || !is_running());
+    let answer = session.call("show", &json!({}));
+    assert!(!tool_text(&answer).1, "{answer}");
+    drop(session.input);
+    session.server.wait().assert_code(0);
+}
+
+#[test]
+fn mcp_restore_changes_no_other_directory() {
+    let env = env_with_agent("echo good > out");
+    env.write("../other/file", "");
+    env.selvedge(["run", "x", "--dir", "../other", "--check", "true"])
+        .run();
+    let mut session = Session::open(&env);
+    let answer = session.call("restore", &json!({"run": "last", "original": true}));
+    let (text, is_error) = tool_text(&answer);
+    assert!(is_error && text.contains("is outside of"), "{text}");
+    drop(session.input);
+    session.server.wait().assert_code(0);
+}
+
+/// The server of an agent that Selvedge runs has the variable that marks the agent's processes.
+#[test]
+fn mcp_review_is_refused_to_an_agent_of_selvedge() {
+    let env = env_with_repo();
+    let mut session = Session::open_with(&env, &[("SELVEDGE_SESSION", "a session")]);
+    let arguments = json!({"run": "last", "decision": "accept", "attempt": 1});
+    let answer = session.call("review", &arguments);
+    let (text, is_error) = tool_text(&answer);
+    assert!(is_error && text.contains("a person decides"), "{text}");
+    drop(session.input);
+    session.server.wait().assert_code(0);
+}
+
+#[test]
 fn mcp_explain_and_resources_say_what_failed() {
-    let env = env_with_agent();
+    let env = env_with_agent("echo good > out");
     let mut session = Session::open(&env);
     let arguments = json!({
         "task": "do it",

@@ -15,17 +15,17 @@ fn answers(name: &str, files: &[&str]) {
 fn answered(files: &[&str]) -> String {
     let mut answers = String::new();
     for file in files {
-        let mut told = Vec::new();
+        let mut diagnostics = Vec::new();
         match of_repository(file) {
-            Err(error) => told.push(("error", error.0)),
-            Ok(resolved) => told.extend(
+            Err(error) => diagnostics.push(("error", error.0)),
+            Ok(resolved) => diagnostics.extend(
                 resolved
                     .warnings
                     .into_iter()
                     .map(|warning| ("warning", warning)),
             ),
         }
-        for (severity, diagnostic) in told {
+        for (severity, diagnostic) in diagnostics {
             let pointed =
                 &diagnostic.span.source.text().unwrap_or_default()[diagnostic.span.span.clone()];
             let _ = writeln!(

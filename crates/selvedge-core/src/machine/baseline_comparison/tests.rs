@@ -106,9 +106,9 @@ fn baseline_comparison_names_regressions_and_old_failures() {
     assert_eq!(check.regressed_tests, ["a"]);
     assert_eq!(check.preexisting_tests, ["b"]);
     assert!(check.marks.regression && !check.marks.preexisting);
-    let told = crate::describe::marks(check).unwrap();
+    let marks = crate::describe::marks(check).unwrap();
     assert_eq!(
-        told,
+        marks,
         "a regression: this test passed before: a; failed in the same way before the work began: b"
     );
     let new = judged(

@@ -297,12 +297,12 @@ impl Simulation {
                 self.say(Input::Start { effect });
                 match mishaps.next().unwrap_or(EffectInterruption::None) {
                     EffectInterruption::None => {
-                        let said = self.count(|event| matches!(event, Event::GateJudged { .. }));
+                        let judged = self.count(|event| matches!(event, Event::GateJudged { .. }));
                         let agrees = GateReport {
                             passed: Some(true),
                             ..GateReport::default()
                         };
-                        let gate = world.gates.get(said).cloned().unwrap_or(agrees);
+                        let gate = world.gates.get(judged).cloned().unwrap_or(agrees);
                         let gate = Box::new(GateReport { tier, ..gate });
                         self.say(Input::Judged { effect, gate });
                     }

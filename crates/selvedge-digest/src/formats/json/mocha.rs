@@ -11,7 +11,7 @@ const TOOL: &str = "mocha";
 /// Reads mocha's report.
 #[derive(Debug, Default)]
 pub(super) struct MochaJsonParser {
-    known: bool,
+    is_recognized: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -41,7 +41,7 @@ struct MochaError {
 impl JsonReportParser for MochaJsonParser {
     fn parse(&mut self, entry: &JsonEntry<'_>, findings: &mut Findings) -> Option<EntryMatch> {
         if entry.key == "stats" && entry.parse::<MochaStats>().is_some() {
-            self.known = true;
+            self.is_recognized = true;
             findings.begin_report(TOOL);
             return Some(EntryMatch::Certain);
         }
@@ -49,7 +49,7 @@ impl JsonReportParser for MochaJsonParser {
             "passes" => TestOutcome::Passed,
             "failures" => TestOutcome::Failed,
             "pending" => TestOutcome::Skipped,
-            _ => return self.known.then_some(EntryMatch::Certain),
+            _ => return self.is_recognized.then_some(EntryMatch::Certain),
         };
         let test: MochaTest = entry.parse()?;
         // Titles are unique within a file at best.
@@ -61,12 +61,12 @@ impl JsonReportParser for MochaJsonParser {
         if outcome == TestOutcome::Failed {
             let mut draft = entry.start_failure(FailureKind::Test, TOOL);
             draft.failure.id = Some(test.full_title);
-            let said = if test.err.stack.is_empty() {
+            let trace = if test.err.stack.is_empty() {
                 &test.err.message
             } else {
                 &test.err.stack
             };
-            stack_trace::parse_trace(&mut draft, said, test.file.as_deref());
+            stack_trace::parse_trace(&mut draft, trace, test.file.as_deref());
             if let Some(file) = &test.file {
                 draft.set_location(file, None, None);
             }

@@ -109,7 +109,7 @@ struct JsonDocument {
     /// Whether it began with a key of only one report.
     sure: bool,
     /// Whether an entry was read that only this report has.
-    known: bool,
+    is_recognized: bool,
     /// The first line of the document, and the current one.
     first: u64,
     number: u64,
@@ -156,7 +156,10 @@ impl JsonParser {
         };
         let mut cutter = std::mem::take(&mut document.cutter);
         let progress = cutter.feed(bytes, &mut |cut| document.handle_fragment(cut, findings));
-        let claim = match (document.known || document.sure, document.reports.is_empty()) {
+        let claim = match (
+            document.is_recognized || document.sure,
+            document.reports.is_empty(),
+        ) {
             (true, _) => LineClaim::Suppress,
             (false, false) => LineClaim::Ignore,
             (false, true) => LineClaim::NotMine,
@@ -192,7 +195,7 @@ impl JsonDocument {
             }
             JsonFragment::Value(key, value) => (key, value),
             JsonFragment::Oversized(_) => {
-                if self.known {
+                if self.is_recognized {
                     findings.add_note("an entry of a JSON report was too long to be read");
                 }
                 return;
@@ -206,21 +209,21 @@ impl JsonDocument {
             };
             match self.reports[index].parse(&entry, findings) {
                 Some(EntryMatch::Certain) if self.reports.len() > 1 => {
-                    let known = self.reports.swap_remove(index);
-                    self.reports = vec![known];
-                    self.known = true;
+                    let report = self.reports.swap_remove(index);
+                    self.reports = vec![report];
+                    self.is_recognized = true;
                     return;
                 }
-                Some(EntryMatch::Certain) => self.known = true,
+                Some(EntryMatch::Certain) => self.is_recognized = true,
                 Some(EntryMatch::Possible) => {}
-                None if self.known => {}
+                None if self.is_recognized => {}
                 None => drop(self.reports.swap_remove(index)),
             }
         }
     }
 
     fn finish(&mut self, complete: bool, findings: &mut Findings) {
-        if !self.known {
+        if !self.is_recognized {
             return;
         }
         if !complete {

@@ -240,9 +240,9 @@ impl XmlStreamSplitter {
         self.buffer.extend_from_slice(&bytes[..taken]);
         let end = self.state.end();
         let text = self.state == XmlLexState::Cdata && self.depth > 0;
-        let mut tell = |told: &str| {
+        let mut tell = |chunk: &str| {
             if text {
-                emit(XmlFragment::Text(told));
+                emit(XmlFragment::Text(chunk));
             }
         };
         if close.is_some() && self.buffer.ends_with(end) {

@@ -62,12 +62,12 @@ impl XmlReportParser for TrxParser {
     }
 
     fn push_text(&mut self, text: &str) {
-        let Some(told) = self.results.last_mut() else {
+        let Some(result) = self.results.last_mut() else {
             return;
         };
         let into = match self.open.last().map(String::as_str) {
-            Some("Message") => &mut told.message,
-            Some("StackTrace") => &mut told.stack,
+            Some("Message") => &mut result.message,
+            Some("StackTrace") => &mut result.stack,
             _ => return,
         };
         // The run's own messages are in elements of the same name, after the results.
@@ -92,17 +92,17 @@ impl XmlReportParser for TrxParser {
 impl TrxParser {
     fn report_results(&mut self, findings: &mut Findings) {
         let mut failed = false;
-        for told in std::mem::take(&mut self.results) {
-            let id = self.test_id(&told);
-            findings.record_test(TOOL, told.outcome, &id);
-            if told.outcome != TestOutcome::Failed {
+        for result in std::mem::take(&mut self.results) {
+            let id = self.test_id(&result);
+            findings.record_test(TOOL, result.outcome, &id);
+            if result.outcome != TestOutcome::Failed {
                 continue;
             }
             failed = true;
             let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, self.number);
             draft.failure.id = Some(id);
-            draft.push_message(&told.message);
-            stack_trace::parse_trace(&mut draft, told.stack.trim_matches('\n'), None);
+            draft.push_message(&result.message);
+            stack_trace::parse_trace(&mut draft, result.stack.trim_matches('\n'), None);
             draft.default_message("failed");
             findings.add(draft.build());
         }
@@ -113,16 +113,18 @@ impl TrxParser {
         }
     }
 
-    fn test_id(&self, told: &TrxResult) -> String {
-        match self.classes.get(&told.test) {
-            Some(class) if !told.name.contains(class.as_str()) => format!("{class}.{}", told.name),
-            _ => told.name.clone(),
+    fn test_id(&self, result: &TrxResult) -> String {
+        match self.classes.get(&result.test) {
+            Some(class) if !result.name.contains(class.as_str()) => {
+                format!("{class}.{}", result.name)
+            }
+            _ => result.name.clone(),
         }
     }
 }
 
-fn parse_outcome(told: &str) -> TestOutcome {
-    match told {
+fn parse_outcome(outcome: &str) -> TestOutcome {
+    match outcome {
         "Passed" | "Warning" | "Completed" => TestOutcome::Passed,
         "NotExecuted" | "NotRunnable" | "Inconclusive" | "Pending" => TestOutcome::Skipped,
         _ => TestOutcome::Failed,

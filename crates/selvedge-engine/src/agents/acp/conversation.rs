@@ -73,14 +73,14 @@ impl<'a> AcpConversation<'a> {
         sending: impl Sink<String, Error = io::Error> + Send + 'static,
         receiving: impl Stream<Item = io::Result<String>> + Send + 'static,
     ) -> ConversationEnd {
-        let [asked, read, written] = [(); 3].map(|()| Arc::clone(&self.policy));
+        let [permissions, read, written] = [(); 3].map(|()| Arc::clone(&self.policy));
         let (cap, over_budget) = (self.request.cost_left, self.over_budget.clone());
         let held = Client
             .v1()
             .name("selvedge")
             .on_receive_notification(
-                async move |told: SessionNotification, _| {
-                    if reaches_cost_limit(cap, &told.update) {
+                async move |notification: SessionNotification, _| {
+                    if reaches_cost_limit(cap, &notification.update) {
                         over_budget.cancel();
                     }
                     Ok(())
@@ -89,7 +89,7 @@ impl<'a> AcpConversation<'a> {
             )
             .on_receive_request(
                 async move |request: RequestPermissionRequest, responder, _| {
-                    responder.respond(asked.answer_permission_request(&request))
+                    responder.respond(permissions.answer_permission_request(&request))
                 },
                 agent_client_protocol::on_receive_request!(),
             )
@@ -194,11 +194,11 @@ fn reaches_cost_limit(cap: Option<MicroUsd>, update: &SessionUpdate) -> bool {
 /// The error for an agent that does not get a file. A missing file has its own error: agents look
 /// for a file before they create it.
 fn file_error(why: &FileRequestError) -> Error {
-    let said = why.to_string();
+    let message = why.to_string();
     match why {
         FileRequestError::File(FileError::Missing(_)) => {
-            agent_client_protocol::v1::schema::Error::resource_not_found(Some(said)).into()
+            agent_client_protocol::v1::schema::Error::resource_not_found(Some(message)).into()
         }
-        _ => Error::invalid_params().data(said),
+        _ => Error::invalid_params().data(message),
     }
 }

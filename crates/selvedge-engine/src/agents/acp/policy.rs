@@ -68,17 +68,17 @@ impl AccessPolicy {
     /// Answers a request for permission: for one use, if that option is offered.
     pub(super) fn answer_permission_request(
         &self,
-        asked: &RequestPermissionRequest,
+        request: &RequestPermissionRequest,
     ) -> RequestPermissionResponse {
         use PermissionOptionKind::{AllowAlways, AllowOnce, RejectAlways, RejectOnce};
-        let wanted = if self.allows(&asked.tool_call.fields) {
+        let wanted = if self.allows(&request.tool_call.fields) {
             [AllowOnce, AllowAlways]
         } else {
             [RejectOnce, RejectAlways]
         };
         let chosen = wanted
             .iter()
-            .find_map(|kind| asked.options.iter().find(|option| option.kind == *kind));
+            .find_map(|kind| request.options.iter().find(|option| option.kind == *kind));
         let outcome = chosen.map_or(RequestPermissionOutcome::Cancelled, |option| {
             let chosen = SelectedPermissionOutcome::new(option.option_id.clone());
             RequestPermissionOutcome::Selected(chosen)
@@ -107,9 +107,9 @@ impl AccessPolicy {
     /// Reads a text file, or some of its lines.
     pub(super) fn read(
         &self,
-        asked: &ReadTextFileRequest,
+        request: &ReadTextFileRequest,
     ) -> Result<ReadTextFileResponse, FileRequestError> {
-        let path = asked.path.to_string_lossy();
+        let path = request.path.to_string_lossy();
         let bytes = match self.root.read(&path) {
             Err(FileError::Missing(_)) if self.missing_is_empty.load(Ordering::Relaxed) => {
                 Vec::new()
@@ -118,7 +118,7 @@ impl AccessPolicy {
         };
         let text = String::from_utf8(bytes)
             .map_err(|_| FileRequestError::InvalidText(path.into_owned()))?;
-        if asked.line.is_none() && asked.limit.is_none() {
+        if request.line.is_none() && request.limit.is_none() {
             return Ok(ReadTextFileResponse::new(text));
         }
         let count = |number: Option<u32>, otherwise| {
@@ -126,22 +126,22 @@ impl AccessPolicy {
                 usize::try_from(number).unwrap_or(usize::MAX)
             })
         };
-        let first = count(asked.line, 1).saturating_sub(1);
+        let first = count(request.line, 1).saturating_sub(1);
         let lines = text.split_inclusive('\n').skip(first);
-        let part: String = lines.take(count(asked.limit, usize::MAX)).collect();
+        let part: String = lines.take(count(request.limit, usize::MAX)).collect();
         Ok(ReadTextFileResponse::new(part))
     }
 
     /// Writes a whole file.
     pub(super) fn write(
         &self,
-        asked: &WriteTextFileRequest,
+        request: &WriteTextFileRequest,
     ) -> Result<WriteTextFileResponse, FileRequestError> {
         if self.role == SessionRole::Judge {
             return Err(FileRequestError::JudgeMayNotWrite);
         }
-        let path = asked.path.to_string_lossy();
-        self.root.write(&path, asked.content.as_bytes())?;
+        let path = request.path.to_string_lossy();
+        self.root.write(&path, request.content.as_bytes())?;
         Ok(WriteTextFileResponse::new())
     }
 }

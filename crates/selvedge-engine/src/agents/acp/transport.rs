@@ -65,7 +65,7 @@ impl AcpTransport {
         impl Stream<Item = io::Result<String>> + Send + 'static,
         MessageSender,
     ) {
-        let (heard, hearing) = mpsc::channel(QUEUE_CAPACITY);
+        let (messages, received) = mpsc::channel(QUEUE_CAPACITY);
         let Self { path, sender } = self;
         let sending = sink::unfold(
             (sender, RemoveOnDrop(path)),
@@ -75,11 +75,14 @@ impl AcpTransport {
                 Ok((sender, path))
             },
         );
-        let receiving = stream::unfold(hearing, |mut hearing: mpsc::Receiver<String>| async move {
-            let line = hearing.recv().await?;
-            Some((Ok(line), hearing))
-        });
-        (sending, receiving, heard)
+        let receiving = stream::unfold(
+            received,
+            |mut received: mpsc::Receiver<String>| async move {
+                let line = received.recv().await?;
+                Some((Ok(line), received))
+            },
+        );
+        (sending, receiving, messages)
     }
 }
 
@@ -97,20 +100,20 @@ impl Drop for RemoveOnDrop {
 /// conversation.
 pub(super) fn parse_output(
     reading: Arc<Mutex<ParsedSession<AcpUpdateParser>>>,
-    heard: MessageSender,
-    told: ActivitySender,
+    messages: MessageSender,
+    activities: ActivitySender,
 ) -> impl OutputConsumer + 'static {
     LineSplitter::new(LINE_LIMIT, move |line: OutputLine<'_>| {
         if line.omitted > 0 {
             return lock_parser(&reading).count_unknown();
         }
-        let mut tell = |activity| drop(told.try_send(activity));
+        let mut tell = |activity| drop(activities.try_send(activity));
         lock_parser(&reading).parse_line(line.bytes, &mut tell);
         // Lines that are not messages are not forwarded: some agents print a greeting first.
         let text = String::from_utf8_lossy(line.bytes);
         if text.trim_start().starts_with('{') {
             // The receiver is gone once the conversation is over.
-            let _ = heard.blocking_send(text.into_owned());
+            let _ = messages.blocking_send(text.into_owned());
         }
     })
 }

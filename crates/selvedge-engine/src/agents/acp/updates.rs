@@ -120,14 +120,14 @@ impl jsonl::EventParser for AcpUpdateParser {
         } else if message.method.as_deref() == Some("session/update") {
             let params = message.params.map_or("", RawValue::get);
             return match serde_json::from_str::<SessionNotification>(params) {
-                Ok(told) => self.apply_update(told.update, account),
+                Ok(notification) => self.apply_update(notification.update, account),
                 Err(_) => false,
             };
         } else if message.method.as_deref() == Some("session/request_permission") {
             let params = message.params.map_or("", RawValue::get);
             // Some agents report a call only by asking for permission, and then only its result.
-            if let Ok(asked) = serde_json::from_str::<RequestPermissionRequest>(params) {
-                on_permission_request(asked.tool_call, account);
+            if let Ok(request) = serde_json::from_str::<RequestPermissionRequest>(params) {
+                on_permission_request(request.tool_call, account);
             }
         } else {
             message.result.apply_to(account);
@@ -198,8 +198,8 @@ fn on_tool_call_update(tool: ToolCallUpdate, account: &mut SessionState) {
         let name = fields.name.as_deref().unwrap_or(kind);
         account.on_tool_update(&id, describe_call(name, title, Some(input)));
     }
-    let said = fields.content.unwrap_or_default();
-    on_tool_end(&id, fields.status, &said, account);
+    let content = fields.content.unwrap_or_default();
+    on_tool_end(&id, fields.status, &content, account);
 }
 
 /// Describes a tool call: by its arguments, otherwise by the agent's title.
@@ -231,21 +231,21 @@ fn kind_name(kind: ToolKind) -> &'static str {
 fn on_tool_end(
     id: &str,
     status: Option<ToolCallStatus>,
-    said: &[ToolCallContent],
+    content: &[ToolCallContent],
     account: &mut SessionState,
 ) {
     match status {
         Some(ToolCallStatus::Completed) => account.on_tool_end(id, None),
         Some(ToolCallStatus::Failed) => {
-            let mut texts = said.iter().filter_map(|content| match content {
+            let mut texts = content.iter().filter_map(|it| match it {
                 ToolCallContent::Content(content) => match &content.content {
                     ContentBlock::Text(text) => Some(text.text.as_str()),
                     _ => None,
                 },
                 _ => None,
             });
-            let said = texts.next_back().unwrap_or("failed");
-            account.on_tool_end(id, Some(said));
+            let text = texts.next_back().unwrap_or("failed");
+            account.on_tool_end(id, Some(text));
         }
         _ => {}
     }
@@ -268,8 +268,8 @@ impl AcpResponse {
         let Some(stopped) = self.stop_reason else {
             return;
         };
-        let told = [self.usage, self.meta.quota.token_count].map(Usage::from);
-        let usage = told.into_iter().find(|usage| usage.total() > 0);
+        let candidates = [self.usage, self.meta.quota.token_count].map(Usage::from);
+        let usage = candidates.into_iter().find(|usage| usage.total() > 0);
         account.usage = usage.unwrap_or_default();
         let (status, error) = match stopped {
             StopReason::EndTurn => (SessionStatus::Success, None),

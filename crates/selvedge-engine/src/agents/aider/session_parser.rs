@@ -93,7 +93,7 @@ impl AnalyticsTotals {
 }
 
 impl jsonl::SessionParser for AiderSessionParser {
-    fn parse_line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
+    fn parse_line(&mut self, line: &[u8], emit: &mut dyn FnMut(Activity)) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim();
         if text.starts_with(API_ERROR_MARKERS) {
@@ -102,7 +102,7 @@ impl jsonl::SessionParser for AiderSessionParser {
         if text.starts_with(RETRY_MARKER.0) && text.ends_with(RETRY_MARKER.1) {
             self.api_retries = self.api_retries.saturating_add(1);
         }
-        emit_line(line, told);
+        emit_line(line, emit);
     }
 
     fn count_unknown(&mut self) {
@@ -151,9 +151,9 @@ impl AiderSessionParser {
 /// aider's own sum, from its own price list; it reports no cost for a model that is not in the
 /// list.
 fn cost(ledger: &AnalyticsTotals, request: &SessionRequest) -> Cost {
-    let told = MicroUsd::from_usd(ledger.usd).filter(|cost| cost.0 > 0);
+    let reported = MicroUsd::from_usd(ledger.usd).filter(|cost| cost.0 > 0);
     let model = request.agent.model.as_deref();
-    reported_or_estimated_cost(told, &ledger.usage, model, &request.agent)
+    reported_or_estimated_cost(reported, &ledger.usage, model, &request.agent)
 }
 
 /// The model's last answer: in the chat, `####` precedes prompts and `>` aider's own output.

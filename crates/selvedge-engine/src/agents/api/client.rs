@@ -66,9 +66,9 @@ impl GenaiClient {
             options = options.with_response_format(format);
         }
         let target = self.provider.target.clone();
-        let asked = self.genai.exec_chat_stream(target, request, Some(&options));
+        let opening = self.genai.exec_chat_stream(target, request, Some(&options));
         let mut stream = clocks
-            .wait_for(asked)
+            .wait_for(opening)
             .await?
             .map_err(|error| self.convert_error(&error))?
             .stream;
@@ -122,9 +122,9 @@ fn model_reply(end: StreamEnd) -> Result<ModelReply, ChatError> {
         return Err(connection_lost());
     };
     let content = end.captured_content.unwrap_or_default();
-    let said = content.joined_texts().unwrap_or_default();
+    let text = content.joined_texts().unwrap_or_default();
     Ok(ModelReply {
-        content: said,
+        content: text,
         calls: content
             .into_tool_calls()
             .into_iter()
@@ -140,14 +140,14 @@ fn connection_lost() -> ChatError {
 }
 
 /// The library includes cached tokens in the input; they have a different price.
-fn usage(told: &genai::chat::Usage) -> Usage {
+fn usage(reported: &genai::chat::Usage) -> Usage {
     let count = |count: Option<i32>| u64::try_from(count.unwrap_or(0)).unwrap_or(0);
-    let details = told.prompt_tokens_details.as_ref();
+    let details = reported.prompt_tokens_details.as_ref();
     let cache_read = count(details.and_then(|it| it.cached_tokens));
     let cache_write = count(details.and_then(|it| it.cache_creation_tokens));
     Usage {
-        input: count(told.prompt_tokens).saturating_sub(cache_read + cache_write),
-        output: count(told.completion_tokens),
+        input: count(reported.prompt_tokens).saturating_sub(cache_read + cache_write),
+        output: count(reported.completion_tokens),
         cache_read,
         cache_write,
     }

@@ -25,8 +25,8 @@ pub(super) fn chat_request(messages: &[ConversationMessage], tools: Option<&Valu
             // The call was part of the text, so the API does not know it.
             MessageRole::Tool => {
                 let name = message.tool_name.as_deref().unwrap_or_default();
-                let told = format!("{name}: {}", message.content);
-                request.append_message(ChatMessage::user(told))
+                let text = format!("{name}: {}", message.content);
+                request.append_message(ChatMessage::user(text))
             }
         };
     }
@@ -126,7 +126,7 @@ mod tests {
             tool_calls: vec![called("1"), called("2"), called("")],
             ..ConversationMessage::new(MessageRole::Assistant, "")
         };
-        let asked = chat_request(
+        let request = chat_request(
             &[
                 ConversationMessage::new(MessageRole::System, "system"),
                 ConversationMessage::new(MessageRole::User, "task"),
@@ -137,8 +137,8 @@ mod tests {
             ],
             None,
         );
-        assert_eq!(asked.system.as_deref(), Some("system"));
-        let roles: Vec<_> = asked.messages.iter().map(|it| it.role.clone()).collect();
+        assert_eq!(request.system.as_deref(), Some("system"));
+        let roles: Vec<_> = request.messages.iter().map(|it| it.role.clone()).collect();
         assert!(
             matches!(
                 roles[..],
@@ -151,7 +151,7 @@ mod tests {
             ),
             "{roles:?}"
         );
-        assert_eq!(asked.messages[1].content.tool_calls().len(), 2);
-        assert_eq!(asked.messages[2].content.tool_responses().len(), 2);
+        assert_eq!(request.messages[1].content.tool_calls().len(), 2);
+        assert_eq!(request.messages[2].content.tool_responses().len(), 2);
     }
 }

@@ -126,11 +126,11 @@ impl Provider {
             .find(|known| known.names.contains(&provider))
             .filter(|_| !name.is_empty())
             .ok_or_else(unknown)?;
-        let told = agent.base_url.as_deref().unwrap_or(known.base_url);
-        let address = Url::parse(told)
+        let base_url = agent.base_url.as_deref().unwrap_or(known.base_url);
+        let address = Url::parse(base_url)
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
-            .ok_or_else(|| ProviderError::InvalidAddress(told.to_owned()))?;
+            .ok_or_else(|| ProviderError::InvalidAddress(base_url.to_owned()))?;
         let is_local = is_local(&address);
         let key = api_key(agent, known);
         let auth = match key {
@@ -162,7 +162,7 @@ impl Provider {
             },
             max_output_tokens: max_output_tokens(name.rsplit('/').next().unwrap_or(name)),
             model: model.to_owned(),
-            address: told.trim_end_matches('/').to_owned(),
+            address: base_url.trim_end_matches('/').to_owned(),
             is_local,
         })
     }

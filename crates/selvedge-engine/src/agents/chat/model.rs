@@ -191,24 +191,24 @@ impl ChatError {
 
 /// An error with its causes: reqwest's own message contains only the outermost failure.
 pub(in crate::agents) fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut said = error.to_string();
+    let mut chain = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        said = format!("{said}: {error}");
+        chain = format!("{chain}: {error}");
         cause = error.source();
     }
-    said
+    chain
 }
 
 /// The `error.message` or the `error` of a JSON body, otherwise its text.
 fn error_message(body: &str) -> String {
     let parsed: Option<Value> = serde_json::from_str(body).ok();
-    let told = parsed.as_ref().and_then(|body| {
+    let message = parsed.as_ref().and_then(|body| {
         // Gemini's body is a list with one element when a stream was requested.
         let error = body.get(0).unwrap_or(body).get("error")?;
         error.get("message").unwrap_or(error).as_str()
     });
-    reason_from_text(told.unwrap_or(body))
+    reason_from_text(message.unwrap_or(body))
 }
 
 /// The host of a URL, without the brackets of an IPv6 address.

@@ -121,20 +121,20 @@ impl<'a> ChatSession<'a> {
         while self.usage.turns < limit {
             let reply = self.request_turn().await?;
             self.usage.turns += 1;
-            let said = text_tool_calls::strip_reasoning(&reply.content);
+            let text = text_tool_calls::strip_reasoning(&reply.content);
             if self.is_judge() {
-                self.add_message(assistant_message(&said, &[]))?;
-                return Ok(said);
+                self.add_message(assistant_message(&text, &[]))?;
+                return Ok(text);
             }
-            if !said.is_empty() {
-                self.progress.on_activity(Activity::Text(said.clone()));
+            if !text.is_empty() {
+                self.progress.on_activity(Activity::Text(text.clone()));
             }
             let calls = if reply.calls.is_empty() {
-                text_tool_calls::parse_calls(&said, tools::is_tool)
+                text_tool_calls::parse_calls(&text, tools::is_tool)
             } else {
                 reply.calls
             };
-            self.add_message(assistant_message(&said, &calls))?;
+            self.add_message(assistant_message(&text, &calls))?;
             if !calls.is_empty() {
                 self.run_tool_calls(&calls).await?;
             } else if reply.is_truncated {
@@ -144,7 +144,7 @@ impl<'a> ChatSession<'a> {
                 ))?;
             } else if self.usage.tool_calls == 0
                 && !was_told_off
-                && parse_cannot_satisfy(&said).is_none()
+                && parse_cannot_satisfy(&text).is_none()
             {
                 was_told_off = true;
                 self.add_message(ConversationMessage::new(
@@ -152,7 +152,7 @@ impl<'a> ChatSession<'a> {
                     instructions::NO_TOOL_USED_REMINDER,
                 ))?;
             } else {
-                return Ok(said);
+                return Ok(text);
             }
         }
         let error = format!("the turn limit of {limit} was reached");
@@ -165,8 +165,8 @@ impl<'a> ChatSession<'a> {
     /// Builds the session's outcome.
     fn session_outcome(&self, ending: ConversationResult) -> SessionOutcome {
         let outcome = match ending {
-            Ok(said) => SessionOutcome {
-                text: truncate_to_tail(&said),
+            Ok(text) => SessionOutcome {
+                text: truncate_to_tail(&text),
                 ..SessionOutcome::new(SessionStatus::Success)
             },
             Err(outcome) => SessionOutcome {
@@ -216,18 +216,18 @@ impl<'a> ChatSession<'a> {
             ConversationMessage::new(MessageRole::User, prompt.task.clone()),
         ];
         if let Some(correction) = &prompt.correction {
-            let said = self
+            let previous = self
                 .request
                 .previous_output
                 .as_deref()
                 .unwrap_or_default()
                 .trim();
-            let said = if said.is_empty() {
+            let previous = if previous.is_empty() {
                 instructions::NO_PREVIOUS_OUTPUT
             } else {
-                tail_of(said)
+                tail_of(previous)
             };
-            opening.push(ConversationMessage::new(MessageRole::Assistant, said));
+            opening.push(ConversationMessage::new(MessageRole::Assistant, previous));
             opening.push(ConversationMessage::new(
                 MessageRole::User,
                 correction.clone(),
@@ -326,10 +326,10 @@ impl<'a> ChatSession<'a> {
                 name: call.name.clone(),
                 subject: subject.clone(),
             });
-            let (error, told) = match self.tools.run_call(call, &self.timer).await {
-                ToolResult::Done(told) => (None, told),
-                ToolResult::Failed(told) => {
-                    (Some(reason_from_text(&told)), format!("ERROR: {told}"))
+            let (error, output) = match self.tools.run_call(call, &self.timer).await {
+                ToolResult::Done(output) => (None, output),
+                ToolResult::Failed(output) => {
+                    (Some(reason_from_text(&output)), format!("ERROR: {output}"))
                 }
                 ToolResult::SessionEnded(outcome) => return Err(outcome),
             };
@@ -349,7 +349,7 @@ impl<'a> ChatSession<'a> {
             self.add_message(ConversationMessage {
                 tool_name: Some(call.name.clone()),
                 tool_call_id: call.id.clone(),
-                ..ConversationMessage::new(MessageRole::Tool, told)
+                ..ConversationMessage::new(MessageRole::Tool, output)
             })?;
         }
         Ok(())
@@ -373,16 +373,16 @@ impl<'a> ChatSession<'a> {
     }
 
     fn final_text(&self) -> String {
-        let said = self.messages.iter().skip(self.opening_messages).rev();
-        let mut said = said.filter(|message| message.role == MessageRole::Assistant);
-        let last = said.find(|message| !message.content.is_empty());
+        let texts = self.messages.iter().skip(self.opening_messages).rev();
+        let mut texts = texts.filter(|message| message.role == MessageRole::Assistant);
+        let last = texts.find(|message| !message.content.is_empty());
         last.map(|message| message.content.clone())
             .unwrap_or_default()
     }
 }
 
 /// Converts a turn of the model to a message of the conversation.
-fn assistant_message(said: &str, calls: &[FunctionCall]) -> ConversationMessage {
+fn assistant_message(text: &str, calls: &[FunctionCall]) -> ConversationMessage {
     let tool_calls = calls
         .iter()
         .map(|call| RequestedToolCall {
@@ -391,7 +391,7 @@ fn assistant_message(said: &str, calls: &[FunctionCall]) -> ConversationMessage 
         .collect();
     ConversationMessage {
         tool_calls,
-        ..ConversationMessage::new(MessageRole::Assistant, said)
+        ..ConversationMessage::new(MessageRole::Assistant, text)
     }
 }
 

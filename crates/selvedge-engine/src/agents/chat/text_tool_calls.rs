@@ -40,7 +40,7 @@ pub(super) fn parse_calls(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<Fun
 pub(super) fn strip_reasoning(text: &str) -> String {
     const OPEN: &str = "<think>";
     const CLOSE: &str = "</think>";
-    let mut said = String::with_capacity(text.len());
+    let mut visible = String::with_capacity(text.len());
     // Some templates omit the opening tag.
     let mut rest = match (text.find(OPEN), text.find(CLOSE)) {
         (None, Some(end)) => &text[end + CLOSE.len()..],
@@ -48,13 +48,13 @@ pub(super) fn strip_reasoning(text: &str) -> String {
         _ => text,
     };
     while let Some(open) = rest.find(OPEN) {
-        said.push_str(&rest[..open]);
+        visible.push_str(&rest[..open]);
         rest = rest[open..]
             .find(CLOSE)
             .map_or("", |end| &rest[open + end + CLOSE.len()..]);
     }
-    said.push_str(rest);
-    said.trim().to_owned()
+    visible.push_str(rest);
+    visible.trim().to_owned()
 }
 
 /// Parses the value at the beginning of a text as calls; also returns its length in bytes.
@@ -197,14 +197,14 @@ mod tests {
 
     #[test]
     fn text_tool_calls_remove_thoughts() {
-        for (text, said) in [
+        for (text, visible) in [
             ("<think>hm</think>\nDone.", "Done."),
             ("hm</think>Done.", "Done."),
             ("a<think>b</think>c<think>d", "ac"),
             ("no thoughts", "no thoughts"),
             ("", ""),
         ] {
-            assert_eq!(strip_reasoning(text), said);
+            assert_eq!(strip_reasoning(text), visible);
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) enum ToolResult {
 impl From<Result<String, ToolError>> for ToolResult {
     fn from(result: Result<String, ToolError>) -> Self {
         match result {
-            Ok(said) => Self::Done(said),
+            Ok(output) => Self::Done(output),
             Err(error) => Self::Failed(error.to_string()),
         }
     }
@@ -154,8 +154,9 @@ pub(super) fn tool_descriptions() -> Value {
 /// The subject of a call, in a few words, for display.
 pub(super) fn call_subject(call: &FunctionCall) -> String {
     let arguments = ToolArguments::new(call);
-    let told = [arguments.command(), arguments.path(), arguments.pattern()];
-    told.into_iter()
+    let subjects = [arguments.command(), arguments.path(), arguments.pattern()];
+    subjects
+        .into_iter()
         .flatten()
         .next()
         .unwrap_or_default()

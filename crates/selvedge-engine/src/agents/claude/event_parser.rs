@@ -187,9 +187,10 @@ fn session_status(ending: &ClaudeResultRecord) -> SessionStatus {
 }
 
 fn error_message(ending: &ClaudeResultRecord) -> Option<&str> {
-    let said = ending.errors.iter().chain(&ending.result);
-    let said = said.chain([&ending.error.message]).chain(&ending.subtype);
-    said.map(String::as_str)
+    let texts = ending.errors.iter().chain(&ending.result);
+    let texts = texts.chain([&ending.error.message]).chain(&ending.subtype);
+    texts
+        .map(String::as_str)
         .find(|text| !text.trim().is_empty())
 }
 
@@ -197,8 +198,11 @@ fn error_message(ending: &ClaudeResultRecord) -> Option<&str> {
 fn reported_usage(ending: &ClaudeResultRecord) -> Option<Usage> {
     let by_model = ending.by_model.values().map(ClaudeModelTokens::usage);
     let by_model = by_model.fold(Usage::default(), |sum, usage| sum + usage);
-    let told = [Some(by_model), ending.usage.map(Usage::from)];
-    told.into_iter().flatten().find(|usage| usage.total() > 0)
+    let candidates = [Some(by_model), ending.usage.map(Usage::from)];
+    candidates
+        .into_iter()
+        .flatten()
+        .find(|usage| usage.total() > 0)
 }
 
 fn reported_cost(ending: &ClaudeResultRecord) -> Option<MicroUsd> {
@@ -228,12 +232,12 @@ impl UsageByMessage {
             self.settled = self.total();
             self.recent.clear();
         }
-        let known = self.recent.entry(id).or_default();
-        *known = Usage {
-            input: known.input.max(usage.input),
-            output: known.output.max(usage.output),
-            cache_read: known.cache_read.max(usage.cache_read),
-            cache_write: known.cache_write.max(usage.cache_write),
+        let recorded = self.recent.entry(id).or_default();
+        *recorded = Usage {
+            input: recorded.input.max(usage.input),
+            output: recorded.output.max(usage.output),
+            cache_read: recorded.cache_read.max(usage.cache_read),
+            cache_write: recorded.cache_write.max(usage.cache_write),
         };
     }
 

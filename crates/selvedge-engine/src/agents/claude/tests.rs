@@ -23,12 +23,12 @@ macro_rules! recording {
 type Session = ParsedSession<ClaudeEventParser>;
 
 fn read(lines: impl AsRef<[u8]>) -> (Session, Vec<Activity>) {
-    let mut reading = Session::default();
-    let mut told = Vec::new();
+    let mut session = Session::default();
+    let mut activities = Vec::new();
     for line in lines.as_ref().split(|&byte| byte == b'\n') {
-        reading.parse_line(line, &mut |activity| told.push(activity));
+        session.parse_line(line, &mut |activity| activities.push(activity));
     }
-    (reading, told)
+    (session, activities)
 }
 
 fn exited(code: i32) -> SessionOutcome {
@@ -51,8 +51,8 @@ fn outcome_of_stopped(
     by_exit: SessionOutcome,
     stopped_at: Option<Instant>,
 ) -> SessionOutcome {
-    let reading = read(lines).0;
-    reading.outcome(&recorded::request(), by_exit, stopped_at)
+    let session = read(lines).0;
+    session.outcome(&recorded::request(), by_exit, stopped_at)
 }
 
 /// A last record with these fields.
@@ -82,14 +82,14 @@ fn parser_reads_successful_session() {
         ..SessionOutcome::new(SessionStatus::Success)
     };
     assert_eq!(outcome, expect);
-    let told = |call: &ToolCall| {
+    let summary = |call: &ToolCall| {
         (
             call.name.clone(),
             call.writes.is_some(),
             call.error.is_some(),
         )
     };
-    let calls: Vec<_> = outcome.calls.iter().map(told).collect();
+    let calls: Vec<_> = outcome.calls.iter().map(summary).collect();
     assert_eq!(
         calls,
         [("Write".into(), true, false), ("Bash".into(), false, true)]
@@ -98,7 +98,7 @@ fn parser_reads_successful_session() {
 
 #[test]
 fn claude_activities_keep_their_order() {
-    let (_, told) = read(recording!("success"));
+    let (_, activities) = read(recording!("success"));
     let text = |text: &str| Activity::Text(text.into());
     let started = |name: &str, subject: &str| Activity::ToolStarted {
         name: name.into(),
@@ -123,7 +123,7 @@ fn claude_activities_keep_their_order() {
         Activity::Cost(Cost::reported(MicroUsd(30_600))),
         Activity::Note("the agent's permission rules denied 1 tool call(s)".into()),
     ];
-    assert_eq!(told, expect);
+    assert_eq!(activities, expect);
 }
 
 #[test]
@@ -171,9 +171,9 @@ fn claude_last_record_decides_status() {
         ),
     ] {
         let outcome = outcome(lines, exited(code));
-        let told = outcome.error.unwrap_or_default();
-        assert_eq!(outcome.status, status, "{told}");
-        assert!(told.starts_with(error), "{told}");
+        let message = outcome.error.unwrap_or_default();
+        assert_eq!(outcome.status, status, "{message}");
+        assert!(message.starts_with(error), "{message}");
     }
 }
 
@@ -315,17 +315,17 @@ fn claude_retries_are_counted() {
     assert_eq!(outcome(recovered, exited(0)).api_retries, 2);
     // These retries succeeded, so the count starts from zero.
     let overloaded = result(r#""is_error":true,"api_error_status":529"#);
-    let (reading, told) = read(format!("{recovered}{overloaded}"));
-    assert_eq!(reading.transient_api_failures(), Some(0));
+    let (session, activities) = read(format!("{recovered}{overloaded}"));
+    assert_eq!(session.transient_api_failures(), Some(0));
     let expect = Activity::ApiRetry {
         attempt: 1,
         max: 10,
         delay_ms: 608,
         reason: "529 overloaded".into(),
     };
-    assert_eq!(told[0], expect);
-    let (reading, _) = read(recording!("api_overloaded"));
-    assert_eq!(reading.transient_api_failures(), Some(2));
+    assert_eq!(activities[0], expect);
+    let (session, _) = read(recording!("api_overloaded"));
+    assert_eq!(session.transient_api_failures(), Some(2));
 }
 
 #[test]

@@ -117,8 +117,8 @@ impl jsonl::EventParser for CodexEventParser {
                 account.on_result(SessionStatus::Success, None);
             }
             Some("turn.failed") => {
-                let said = provider_error_message(&record.error.message);
-                account.on_result(SessionStatus::Failed, Some(&said));
+                let message = provider_error_message(&record.error.message);
+                account.on_result(SessionStatus::Failed, Some(&message));
             }
             Some("error") => on_error(&record.message, account),
             Some("item.started" | "item.updated") => on_item(&record.item, false, account),

@@ -57,21 +57,21 @@ fn codex_activities_are_reported() {
         name: name.into(),
         ok,
     };
-    let told = Session::read(recording!("file_change")).activities;
+    let activities = Session::read(recording!("file_change")).activities;
     let expect = [
         started("file_change", "/workspace/a.txt"),
         ended("file_change", true),
         Activity::Text("Done patching.".into()),
     ];
-    assert_eq!(told[1..], expect);
+    assert_eq!(activities[1..], expect);
     let calls = Session::read(recording!("file_change")).exited(0).calls;
     assert_eq!(calls[0].writes.as_deref(), Some("/workspace/a.txt"));
-    assert!(matches!(&told[0], Activity::Note(text) if text.contains("Model metadata")));
+    assert!(matches!(&activities[0], Activity::Note(text) if text.contains("Model metadata")));
 
-    let told = Session::read(recording!("success")).activities;
+    let activities = Session::read(recording!("success")).activities;
     let command = "/bin/bash -lc 'printf hi > hello.txt; cat hello.txt; exit 3'";
     assert_eq!(
-        told[2..4],
+        activities[2..4],
         [started("command", command), ended("command", false)]
     );
 }

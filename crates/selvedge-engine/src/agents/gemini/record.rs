@@ -112,10 +112,10 @@ impl jsonl::EventParser for GeminiEventParser {
                 );
             }
             Some("tool_result") => {
-                let said = [record.error.message, record.output];
-                let said = said.iter().find(|text| !text.is_empty());
+                let message = [record.error.message, record.output];
+                let message = message.iter().find(|text| !text.is_empty());
                 let failed = record.status == "error";
-                let error = failed.then(|| said.map_or("failed", String::as_str));
+                let error = failed.then(|| message.map_or("failed", String::as_str));
                 account.on_tool_end(&record.tool_id, error);
             }
             Some("error") => account.on_note(&record.message),

@@ -136,7 +136,7 @@ impl<P: AgentCli> AttemptRunner<'_, P> {
                 }
             }
         };
-        let reader = |told| parse_output(Arc::clone(&reading), told, watch);
+        let reader = |activities| parse_output(Arc::clone(&reading), activities, watch);
         let ended = program::run_program(self.request, launch, reader, self.progress, &stop).await;
         self.program.remove_prepared(self.request);
         let reading = lock_parser(&reading);

@@ -106,7 +106,7 @@ pub(super) struct SessionAllowance {
 /// Parses a session's records.
 pub(super) trait SessionParser: Default + Send + 'static {
     /// Parses one line; reports activity to `told`.
-    fn parse_line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity));
+    fn parse_line(&mut self, line: &[u8], emit: &mut dyn FnMut(Activity));
 
     /// Counts a line that was too long to be kept.
     fn count_unknown(&mut self);
@@ -198,7 +198,7 @@ pub(super) fn push_option(argv: &mut Vec<String>, flag: &str, value: Option<impl
 /// called with the parser after each record.
 pub(super) fn parse_output<R: SessionParser>(
     reading: Arc<Mutex<R>>,
-    told: ActivitySender,
+    activities: ActivitySender,
     watch: impl Fn(&R) + Send + 'static,
 ) -> impl OutputConsumer + 'static {
     LineSplitter::new(LINE_LIMIT, move |line: OutputLine<'_>| {
@@ -207,7 +207,9 @@ pub(super) fn parse_output<R: SessionParser>(
             reading.count_unknown();
         } else {
             // Activity is lossy: it is dropped if the queue is full.
-            reading.parse_line(line.bytes, &mut |activity| drop(told.try_send(activity)));
+            reading.parse_line(line.bytes, &mut |activity| {
+                drop(activities.try_send(activity));
+            });
             watch(&reading);
         }
     })

@@ -25,11 +25,11 @@ pub(in crate::agents) fn read_session_file(path: &Path) -> Option<String> {
 }
 
 /// Reports a printed line as the agent's text, without terminal escape sequences.
-pub(in crate::agents) fn emit_line(line: &[u8], told: &mut dyn FnMut(Activity)) {
+pub(in crate::agents) fn emit_line(line: &[u8], emit: &mut dyn FnMut(Activity)) {
     let shown = line.get(..MAX_SHOWN_LINE_BYTES).unwrap_or(line);
     let text = anstream::adapter::strip_str(&String::from_utf8_lossy(shown)).to_string();
     let text = text.trim_end();
     if !text.is_empty() {
-        told(Activity::Text(text.to_owned()));
+        emit(Activity::Text(text.to_owned()));
     }
 }

@@ -209,7 +209,7 @@ impl<R> ParsedSession<R> {
 }
 
 impl<R: EventParser> SessionParser for ParsedSession<R> {
-    fn parse_line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
+    fn parse_line(&mut self, line: &[u8], emit: &mut dyn FnMut(Activity)) {
         let text = String::from_utf8_lossy(line);
         let text = text.trim();
         if text.is_empty() {
@@ -218,7 +218,7 @@ impl<R: EventParser> SessionParser for ParsedSession<R> {
         if !self.parser.parse_record(text, &mut self.state) {
             self.count_unknown();
         }
-        self.state.activities.drain(..).for_each(told);
+        self.state.activities.drain(..).for_each(emit);
     }
 
     fn count_unknown(&mut self) {

@@ -23,14 +23,14 @@ pub(in crate::agents) struct RecordedSession<R> {
 impl<R: SessionParser> RecordedSession<R> {
     pub(in crate::agents) fn read(lines: &str) -> Self {
         let mut reading = R::default();
-        let mut told = Vec::new();
+        let mut activities = Vec::new();
         for line in lines.lines() {
-            reading.parse_line(line.as_bytes(), &mut |activity| told.push(activity));
+            reading.parse_line(line.as_bytes(), &mut |activity| activities.push(activity));
         }
         Self {
             reading,
             request: request(),
-            activities: told,
+            activities,
         }
     }
 

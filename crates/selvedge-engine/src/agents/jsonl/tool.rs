@@ -53,7 +53,7 @@ pub(in crate::agents) fn tool_call_from_input(name: &str, input: Option<&RawValu
         .unwrap_or_default();
     let file = arguments.file_path.or(arguments.notebook_path);
     let writes = file.clone().filter(|_| FILE_WRITING_TOOLS.contains(&name));
-    let told = [
+    let subjects = [
         arguments.command,
         file,
         arguments.pattern,
@@ -62,7 +62,7 @@ pub(in crate::agents) fn tool_call_from_input(name: &str, input: Option<&RawValu
         arguments.query,
         arguments.description,
     ];
-    let subject = told.into_iter().flatten().next().unwrap_or_default();
+    let subject = subjects.into_iter().flatten().next().unwrap_or_default();
     ToolCall {
         writes,
         ..tool_call_from_subject(name, &subject)

@@ -8,7 +8,7 @@ use super::{MiniSwe, to_yaml, trajectory_file};
 use crate::agents::SessionRequest;
 use crate::agents::jsonl::{AgentCli, SessionAllowance, SessionParser as _, tests as recorded};
 
-fn said(text: &str, command: &str, id: &str) -> Value {
+fn message(text: &str, command: &str, id: &str) -> Value {
     json!({
         "role": "assistant",
         "content": text,
@@ -33,9 +33,9 @@ fn outcome(exit_status: &str, request: SessionRequest) -> SessionOutcome {
     let failed = json!({"returncode": 2, "raw_output": "no such file", "exception_info": ""});
     let messages = json!([
         {"role": "system", "content": "You are"},
-        said("", "cat nothing", "1"),
+        message("", "cat nothing", "1"),
         {"role": "tool", "content": "{}", "tool_call_id": "1", "extra": failed},
-        said("It is 42.", "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "2"),
+        message("It is 42.", "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "2"),
         {"role": "exit", "extra": {"exception_str": "scripted 401"}},
     ]);
     let stats = json!({"instance_cost": 0.002, "api_calls": 2});

@@ -142,8 +142,8 @@ impl From<&OpenAiTokens> for Usage {
 }
 
 impl jsonl::SessionParser for MiniSweSessionParser {
-    fn parse_line(&mut self, line: &[u8], told: &mut dyn FnMut(Activity)) {
-        emit_line(line, told);
+    fn parse_line(&mut self, line: &[u8], emit: &mut dyn FnMut(Activity)) {
+        emit_line(line, emit);
     }
 
     fn count_unknown(&mut self) {
@@ -197,11 +197,11 @@ impl Trajectory {
     }
 
     fn final_text(&self) -> &str {
-        let mut said = self
+        let mut texts = self
             .model_messages()
             .rev()
             .map(|message| message.content.trim());
-        said.find(|text| !text.is_empty()).unwrap_or_default()
+        texts.find(|text| !text.is_empty()).unwrap_or_default()
     }
 
     fn usage(&self) -> Usage {
@@ -215,8 +215,8 @@ impl Trajectory {
     /// Its own sum, from its bundled price list; it reports no cost for a model that is not in the
     /// list.
     fn cost(&self, usage: &Usage, model: Option<&str>, agent: &AgentSpec) -> Cost {
-        let told = MicroUsd::from_usd(self.info.model_stats.instance_cost);
-        reported_or_estimated_cost(told.filter(|cost| cost.0 > 0), usage, model, agent)
+        let reported = MicroUsd::from_usd(self.info.model_stats.instance_cost);
+        reported_or_estimated_cost(reported.filter(|cost| cost.0 > 0), usage, model, agent)
     }
 
     /// Commands with their results; the number of commands, and of failed ones.
@@ -264,10 +264,10 @@ impl Trajectory {
             }
             other => {
                 let last = self.messages.last();
-                let said = last.map_or("", |message| message.extra.exception_str.as_str());
+                let exception = last.map_or("", |message| message.extra.exception_str.as_str());
                 (
                     SessionStatus::Failed,
-                    Some(reason_from_text(&format!("{other}: {said}"))),
+                    Some(reason_from_text(&format!("{other}: {exception}"))),
                 )
             }
         })

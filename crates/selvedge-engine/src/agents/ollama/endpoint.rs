@@ -26,14 +26,14 @@ impl Endpoint {
     /// Determines the server of an agent.
     pub(in crate::agents) fn for_agent(agent: &AgentSpec) -> Result<Self, InvalidAddressError> {
         let ours = || std::env::var("OLLAMA_HOST").ok();
-        let told = agent
+        let configured = agent
             .base_url
             .clone()
             .or_else(|| agent.env.get("OLLAMA_HOST").cloned());
-        let told = told
+        let configured = configured
             .or_else(ours)
             .filter(|address| !address.trim().is_empty());
-        Self::parse(told.as_deref().unwrap_or(DEFAULT_ADDRESS))
+        Self::parse(configured.as_deref().unwrap_or(DEFAULT_ADDRESS))
     }
 
     fn parse(address: &str) -> Result<Self, InvalidAddressError> {

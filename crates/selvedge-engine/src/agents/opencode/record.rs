@@ -131,12 +131,12 @@ impl jsonl::EventParser for OpenCodeEventParser {
             Some("step_finish") => on_step(part, account),
             Some("error") => {
                 let OpenCodeError { name, data } = record.error;
-                let said = if data.message.is_empty() {
+                let message = if data.message.is_empty() {
                     name
                 } else {
                     data.message
                 };
-                account.on_result(SessionStatus::Failed, Some(&said));
+                account.on_result(SessionStatus::Failed, Some(&message));
             }
             Some("reasoning") => {}
             _ => return false,

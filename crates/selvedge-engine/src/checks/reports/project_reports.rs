@@ -54,7 +54,7 @@ impl ProjectReports {
         Ok(reports)
     }
 
-    /// Reads new reports. It is not suspicious if there are none, because the runner was not asked for any.
+    /// Reads new reports. It is not suspicious if there are none, because none was requested.
     pub(super) fn read(&self) -> ParsedReport {
         let is_new =
             |(path, identity): &(PathBuf, FileIdentity)| self.before.get(path) != Some(identity);

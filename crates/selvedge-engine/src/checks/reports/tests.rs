@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::checks::{runners, to_argv};
 
-/// A runner that was asked for a report, with the folder and the arguments of the request.
+/// A runner from which a report was requested, with the folder and the arguments of the request.
 struct ReportFixture {
     root: TempDir,
     awaited: ExpectedReport,
@@ -28,7 +28,7 @@ fn stage(line: &str) -> ReportFixture {
 }
 
 impl ReportFixture {
-    /// Returns the path that the runner is asked to write to.
+    /// Returns the path that the runner should write to.
     fn report(&self) -> PathBuf {
         let path = self
             .argv

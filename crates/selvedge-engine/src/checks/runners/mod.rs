@@ -73,7 +73,7 @@ pub(super) struct RunnerInvocation {
     options_start: usize,
 }
 
-/// Returns the runner that a command calls if it writes reports and can be asked for one.
+/// Returns the runner that a command calls if a report can be requested from it.
 pub(super) fn find_reporting_runner(argv: &[String]) -> Option<RunnerInvocation> {
     let from = launcher_length(argv);
     TABLE.iter().find_map(|row| {

@@ -27,7 +27,7 @@ impl SyntaxCheckTally {
     pub(super) fn new(
         task: &str,
         laid_out: ExtractedFiles,
-        said: Vec<ParserVerdict>,
+        verdicts: Vec<ParserVerdict>,
         before: &[Option<ParserVerdict>],
     ) -> Self {
         let mut tally = Self {
@@ -43,8 +43,8 @@ impl SyntaxCheckTally {
             tally.add_emptied(task, path, bytes);
         }
         let folder = laid_out.folder.path();
-        for (((item, _), said), before) in laid_out.items.iter().zip(said).zip(before) {
-            tally.add_verdict(folder, item, said, before.as_ref());
+        for (((item, _), verdict), before) in laid_out.items.iter().zip(verdicts).zip(before) {
+            tally.add_verdict(folder, item, verdict, before.as_ref());
         }
         tally
     }
@@ -72,18 +72,18 @@ impl SyntaxCheckTally {
         &mut self,
         folder: &Path,
         item: &SourceFile,
-        said: ParserVerdict,
+        verdict: ParserVerdict,
         before: Option<&ParserVerdict>,
     ) {
         let SourceFile { file, name, .. } = item;
-        match said {
+        match verdict {
             ParserVerdict::Parses => self.parsed += 1,
             ParserVerdict::Broken(fault) => match before {
                 Some(ParserVerdict::Broken(_) | ParserVerdict::Unsure(..)) => {
                     self.broken_before += 1;
-                    let said = format!("{name}:{}: {}", fault.line, fault.message);
+                    let problem = format!("{name}:{}: {}", fault.line, fault.message);
                     self.lines
-                        .push(format!("{said} (it did not parse before either)"));
+                        .push(format!("{problem} (it did not parse before either)"));
                 }
                 Some(ParserVerdict::Parses | ParserVerdict::Unknown(_)) | None => {
                     self.broken += 1;
@@ -91,8 +91,8 @@ impl SyntaxCheckTally {
                         .column
                         .map(|column| format!(":{column}"))
                         .unwrap_or_default();
-                    let said = format!("{name}:{}{column}: {}", fault.line, fault.message);
-                    self.lines.push(said);
+                    let problem = format!("{name}:{}{column}: {}", fault.line, fault.message);
+                    self.lines.push(problem);
                     let text = std::fs::read(folder.join(file)).unwrap_or_default();
                     let text = String::from_utf8_lossy(&text);
                     self.failures.push(parse_failure(name, Some(&fault), &text));
@@ -100,9 +100,9 @@ impl SyntaxCheckTally {
             },
             ParserVerdict::Unsure(fault, why) => {
                 self.uncertain += 1;
-                let said = format!("{name}:{}: {}", fault.line, fault.message);
+                let problem = format!("{name}:{}: {}", fault.line, fault.message);
                 self.lines
-                    .push(format!("{said} (not counted as a failure: {why})"));
+                    .push(format!("{problem} (not counted as a failure: {why})"));
             }
             ParserVerdict::Unknown(why) => self.lines.push(format!("{name}: not checked: {why}")),
         }
@@ -138,7 +138,7 @@ impl SyntaxCheckTally {
             1 => Some(format!("1 {one}")),
             count => Some(format!("{count} {many}")),
         };
-        let said = [
+        let parts = [
             files(
                 self.broken,
                 "changed file does not parse",
@@ -153,10 +153,10 @@ impl SyntaxCheckTally {
                 "did not parse before either",
             ),
         ];
-        let said: Vec<String> = said.into_iter().flatten().collect();
-        if said.is_empty() {
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        if parts.is_empty() {
             return "no parser is available for the changed files".to_owned();
         }
-        said.join(", ")
+        parts.join(", ")
     }
 }

@@ -28,7 +28,7 @@ const POLL_INTERVAL: Timespec = Timespec {
     tv_nsec: 50_000_000,
 };
 
-/// How often an engine is asked to remove a container.
+/// How often the removal of a container is attempted.
 const REMOVE_ATTEMPTS: usize = 3;
 
 /// A container that exists or may exist.
@@ -87,7 +87,7 @@ impl SessionContainer {
         plan: &SandboxPlan,
         found: &ResolvedProgram,
         temporary: &Path,
-        said: &File,
+        errors: &File,
     ) -> io::Result<ConnectedContainer> {
         let contained = plan.container.as_ref().ok_or(io::ErrorKind::InvalidInput)?;
         let socket = temporary.join("control");
@@ -115,7 +115,7 @@ impl SessionContainer {
             .args(words)
             .envs(tag)
             .stdout(Stdio::null())
-            .stderr(said.try_clone()?)
+            .stderr(errors.try_clone()?)
             .spawn()?;
         let called = accept_init(&listener, &mut client);
         // No other process may connect.

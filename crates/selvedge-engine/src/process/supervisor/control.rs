@@ -67,16 +67,16 @@ impl ControlSocket {
     /// program is gone or sends an invalid message, which is treated the same way.
     pub(crate) fn receive_ready<T: DeserializeOwned>(&mut self) -> io::Result<Vec<T>> {
         let filled = self.fill();
-        let mut said = Vec::new();
+        let mut messages = Vec::new();
         // Lines may have arrived together with one that was waited for: they count whatever has
         // happened to the socket since.
         while let Some(line) = self.take_line() {
-            said.push(wire::decode(&line)?);
+            messages.push(wire::decode(&line)?);
         }
         match filled {
-            Ok(false) if said.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
-            Err(error) if said.is_empty() => Err(error),
-            _ => Ok(said),
+            Ok(false) if messages.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(error) if messages.is_empty() => Err(error),
+            _ => Ok(messages),
         }
     }
 

@@ -82,8 +82,8 @@ impl ProcessTree {
     }
 
     fn group_lives(&self) -> bool {
-        let asked = self.group.map(rustix::process::test_kill_process_group);
-        !matches!(asked, None | Some(Err(Errno::SRCH)))
+        let result = self.group.map(rustix::process::test_kill_process_group);
+        !matches!(result, None | Some(Err(Errno::SRCH)))
     }
 
     /// Members cannot be counted here, only that there were some.

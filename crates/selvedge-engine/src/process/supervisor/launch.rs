@@ -57,9 +57,9 @@ pub(super) fn launch_program(
             "empty command line".to_owned(),
         ));
     };
-    let walls = spec.sandbox.as_ref();
-    check_directory(&walls.map_or_else(|| cwd.clone(), |plan| plan.host_path(&cwd)))?;
-    let program = if walls.is_some_and(SandboxPlan::has_foreign_files) {
+    let sandbox_plan = spec.sandbox.as_ref();
+    check_directory(&sandbox_plan.map_or_else(|| cwd.clone(), |plan| plan.host_path(&cwd)))?;
+    let program = if sandbox_plan.is_some_and(SandboxPlan::has_foreign_files) {
         // Only the sandbox knows which programs exist in it.
         PathBuf::from(name)
     } else {

@@ -94,7 +94,7 @@ pub(super) fn launch_sandboxed(
     let temporary = TemporaryFolder::create();
     let temporary =
         temporary.map_err(|error| lacking("cannot create a temporary folder", &error))?;
-    let mut said =
+    let mut errors =
         tempfile::tempfile().map_err(|error| lacking("cannot create a temporary file", &error))?;
     let in_container = plan.backend.is_container();
     let container = in_container.then(|| SessionContainer::register(plan, temporary.path()));
@@ -105,9 +105,9 @@ pub(super) fn launch_sandboxed(
         temporary,
         container,
     };
-    let standing = start_init(plan, found, &surroundings, &mut said);
+    let standing = start_init(plan, found, &surroundings, &mut errors);
     let launched = standing.and_then(|standing| {
-        start_program(plan, found, streams, standing, &mut said, &surroundings)
+        start_program(plan, found, streams, standing, &mut errors, &surroundings)
     });
     match launched {
         Ok((program, keeper)) => Ok(LaunchedProgram {
@@ -128,13 +128,13 @@ fn start_init(
     plan: &SandboxPlan,
     found: &ResolvedProgram,
     surroundings: &SandboxResources,
-    said: &mut File,
+    errors: &mut File,
 ) -> Result<PendingInit, SpawnError> {
     let temporary = surroundings.temporary.path();
     if let Some(container) = &surroundings.container {
-        let called = container.start(plan, found, temporary, said);
+        let called = container.start(plan, found, temporary, errors);
         let called = called.map_err(|error| match error.kind() {
-            io::ErrorKind::NotConnected => sandbox_failure(&read_message(said)),
+            io::ErrorKind::NotConnected => sandbox_failure(&read_message(errors)),
             _ => sandbox_failure(&error.to_string()),
         })?;
         return Ok(PendingInit {
@@ -159,14 +159,14 @@ fn start_init(
         command
     };
     let tag = found.env.iter().find(|(name, _)| name == TAG_VARIABLE);
-    let said = said.try_clone();
+    let errors = errors.try_clone();
     let holder = command
         .env_clear()
         .envs(tag.map(|(name, value)| (name, value)))
         .current_dir("/")
         .stdin(OwnedFd::from(theirs))
         .stdout(Stdio::null())
-        .stderr(said.map_err(|error| lacking("cannot duplicate a file", &error))?)
+        .stderr(errors.map_err(|error| lacking("cannot duplicate a file", &error))?)
         .process_group(0)
         .spawn()
         .map_err(|error| lacking("cannot start a process", &error))?;
@@ -184,7 +184,7 @@ fn start_program(
     found: &ResolvedProgram,
     streams: [OwnedFd; 3],
     standing: PendingInit,
-    said: &mut File,
+    errors: &mut File,
     surroundings: &SandboxResources,
 ) -> Result<(i32, Option<NamespaceInit>), SpawnError> {
     let PendingInit {
@@ -205,7 +205,9 @@ fn start_program(
         }
         InitOutcome::SandboxFailed(why) => {
             kill_and_reap(child);
-            return Err(sandbox_failure(&why.unwrap_or_else(|| read_message(said))));
+            return Err(sandbox_failure(
+                &why.unwrap_or_else(|| read_message(errors)),
+            ));
         }
     }
     let holder = process_id(&child);
@@ -220,10 +222,10 @@ fn start_program(
         (!in_container).then(first).flatten()
     });
     let program = keeper.and_then(|keeper| proc::children(keeper).first().copied());
-    let walls = [Some(holder), keeper].into_iter().flatten().collect();
+    let sandbox_pids = [Some(holder), keeper].into_iter().flatten().collect();
     let keeper = NamespaceInit {
         control,
-        sandbox_pids: walls,
+        sandbox_pids,
         container: in_container.then_some(face).flatten(),
         is_container: in_container,
         program,
@@ -296,11 +298,11 @@ fn sandbox_failure(why: &str) -> SpawnError {
 }
 
 /// Reads its output, which may contain an error instead of a message.
-fn read_message(said: &mut File) -> String {
+fn read_message(errors: &mut File) -> String {
     let mut words = String::new();
-    let read = said
+    let read = errors
         .rewind()
-        .and_then(|()| said.take(1_000).read_to_string(&mut words));
+        .and_then(|()| errors.take(1_000).read_to_string(&mut words));
     match (read, words.trim()) {
         (Ok(_), words) if !words.is_empty() => words.to_owned(),
         _ => "it exited without a message".to_owned(),

@@ -72,8 +72,8 @@ impl ProcessTree {
 
     /// Sets the processes of the sandbox and the root in it, which is not our child; `None` if it
     /// ended before its id could be read.
-    pub(super) fn set_sandbox_root(&mut self, walls: &[i32], program: Option<i32>) {
-        self.sandbox_pids = walls.to_vec();
+    pub(super) fn set_sandbox_root(&mut self, pids: &[i32], program: Option<i32>) {
+        self.sandbox_pids = pids.to_vec();
         self.program = program;
     }
 

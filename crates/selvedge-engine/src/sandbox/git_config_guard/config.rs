@@ -75,9 +75,9 @@ pub(super) const EMPTY_CONFIG: &[u8] = b"[core]\n\trepositoryformatversion = 0\n
 pub(super) fn dangerous_settings(bytes: &[u8], folder: &Path) -> Option<Vec<String>> {
     let mut command = GitProgram::find(folder).ok()?.command(folder, folder);
     command.args(["config", "--no-includes", "--null", "--list", "--file", "-"]);
-    let told =
+    let output =
         git::output_with_input(command, bytes.to_vec(), "read a configuration", folder).ok()?;
-    let text = String::from_utf8_lossy(&told).into_owned();
+    let text = String::from_utf8_lossy(&output).into_owned();
     let settings = text.split('\0').filter(|setting| !setting.is_empty());
     let steering = settings.filter(|setting| {
         let key = setting.split_once('\n').map_or(*setting, |(name, _)| name);

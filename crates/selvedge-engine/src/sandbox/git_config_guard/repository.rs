@@ -117,12 +117,12 @@ impl GuardedRepository {
         let mut changed = Vec::new();
         let mut note = |name: &Path, done: io::Result<()>| {
             let name = name.display();
-            let said = match done {
+            let change = match done {
                 Ok(()) => name.to_string(),
                 Err(error) => format!("{name} (not restored: {error})"),
             };
-            if !changed.contains(&said) {
-                changed.push(said);
+            if !changed.contains(&change) {
+                changed.push(change);
             }
         };
         for place in &self.paths {

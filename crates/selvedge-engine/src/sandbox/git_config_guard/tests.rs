@@ -23,9 +23,9 @@ fn git_config_guard_reverts_only_commands() {
     fs::write(git.join("config"), "[core] fsmonitor = ./evil\n").unwrap();
     fs::write(git.join("hooks/pre-commit"), "#!/bin/sh\nevil\n").unwrap();
     fs::write(git.join("hooks/post-checkout"), "#!/bin/sh\nevil\n").unwrap();
-    let said = before.restore();
+    let restored = before.restore();
     assert_eq!(
-        said,
+        restored,
         [
             ".git/hooks/post-checkout",
             ".git/hooks/pre-commit",
@@ -204,11 +204,11 @@ fn git_config_guard_reverts_other_ways() {
         let before = GitConfigSnapshot::capture(&root.join("w"));
         assert_eq!(before.restore(), [] as [String; 0], "{name}");
         way(root);
-        let said = before.restore();
-        assert!(!said.is_empty(), "{name}");
+        let restored = before.restore();
+        assert!(!restored.is_empty(), "{name}");
         assert!(
-            said.iter().all(|it| !it.contains("not restored")),
-            "{name}: {said:?}"
+            restored.iter().all(|it| !it.contains("not restored")),
+            "{name}: {restored:?}"
         );
         assert_eq!(obeyed(), was, "{name}");
         assert!(!root.join("w/.git/modules/sub").is_symlink(), "{name}");

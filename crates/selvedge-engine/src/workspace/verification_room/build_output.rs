@@ -11,6 +11,8 @@ use super::{AGENT_MARKER, VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::exclusions::{ExcludedPath, ExclusionReason};
+use crate::workspace::fingerprint::FileFingerprint;
+use crate::workspace::inventory::Inventory;
 
 /// Maximum bytes of build output that are kept. Anything beyond is built again for every tree.
 pub(super) const MAX_BUILD_OUTPUT_BYTES: u64 = 4 << 30;
@@ -50,7 +52,7 @@ impl VerificationRoom {
     ) -> Result<(), WorkspaceError> {
         let shadow = self.origin.shadow.dir();
         if shadow.join(AGENT_MARKER).exists() {
-            // The sources are newer, because an agent may have set their times.
+            // The sources have other times than those in the workspace, which an agent may have set.
             let kept = self.folder.join(BUILD_OUTPUT_FOLDER);
             if fs::rename(shadow.join(BUILD_OUTPUT_FOLDER), &kept).is_err() {
                 return Ok(());
@@ -97,16 +99,22 @@ impl VerificationRoom {
     }
 
     fn copy_times(&self) -> Result<(), WorkspaceError> {
-        let survey = self
-            .snapshots
-            .survey(self.snapshots.rules(), &HashSet::new())?;
-        for path in survey.files.keys() {
+        let inventory_file = self.snapshots.shadow.inventory();
+        let Some(mut inventory) = Inventory::load(&inventory_file) else {
+            return Ok(());
+        };
+        for (path, stored) in &mut inventory.files {
+            let copied = self.tree().join(&**path);
             if let Ok(original) = self.origin.dir.join(&**path).symlink_metadata() {
                 // A file whose time cannot be set is only built again.
-                let _ = set_modified(&self.tree().join(&**path), &original);
+                let _ = set_modified(&copied, &original);
+            }
+            if let Ok(data) = copied.symlink_metadata() {
+                stored.fingerprint = FileFingerprint::from_metadata(&data);
+                stored.is_settled = false;
             }
         }
-        Ok(())
+        inventory.save(&inventory_file)
     }
 
     fn find_build_output(&self) -> Result<Vec<PathBuf>, WorkspaceError> {

@@ -1,16 +1,19 @@
 //! Reuses the files of a workspace's last room, so that the next room writes only the files that differ.
 //!
 //! Checks may have left anything in those files. A file is reused if its fingerprint is the one that Selvedge recorded
-//! when it last read the file, which no process can restore after a write. Everything else is removed.
+//! when it last read the file, which no process can restore after a write, and if no check has set its modification
+//! time: build tools could consider older output up to date. Everything else is removed.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::files::{is_folder, make_folder, remove_all};
+use super::{DOING, SHADOW_FOLDER};
 use crate::workspace::Workspace;
 use crate::workspace::dir_handle::DirHandle;
 use crate::workspace::error::WorkspaceError;
@@ -19,32 +22,48 @@ use crate::workspace::ids::BlobId;
 use crate::workspace::inventory::{Inventory, StoredEntry};
 use crate::workspace::manifest::parent_folders;
 use crate::workspace::relative::RelativePath;
+use crate::workspace::restore::is_owner_restricted;
 
 /// The folder of the last room's files, next to a workspace's snapshots.
-pub(super) const LAST_ROOM_FOLDER: &str = "last-room";
+const LAST_ROOM_FOLDER: &str = "last-room";
 const FILES: &str = "files";
 const INVENTORY: &str = "inventory";
+/// The inventory of a new room, in the room's folder.
+const START_INVENTORY: &str = "start-inventory";
 /// Maximum size of a file that is read again to be reused.
 const MAX_READ_BYTES: u64 = 1024 * 1024;
 
 /// The files of a room by their paths.
 pub(super) type ReusableFiles = BTreeMap<RelativePath, StoredEntry>;
 
-/// Moves the files of a room that ends to where the next room of the workspace looks for them. `tree` is the room's
-/// folder with the workspace's files, and `shadow` contains its snapshots.
+/// Records the files of the new room in `folder` with their times, which Selvedge has set.
+pub(super) fn record_start(folder: &Path) -> Result<(), WorkspaceError> {
+    let start = folder.join(START_INVENTORY);
+    fs::copy(folder.join(SHADOW_FOLDER).join(INVENTORY), &start)
+        .map_err(|error| WorkspaceError::io(DOING, &start, error))?;
+    Ok(())
+}
+
+/// Moves the files of a room that ends to where the next room of the workspace looks for them. `tree` is the part of
+/// the room's `folder` with the workspace's files.
 pub(super) fn keep_for_next(
     origin: &Workspace,
     tree: &Path,
-    shadow: &Path,
+    folder: &Path,
 ) -> Result<(), WorkspaceError> {
     let last = origin.shadow.dir().join(LAST_ROOM_FOLDER);
     remove_all(&last)?;
-    let Some(mut inventory) = Inventory::load(&shadow.join(INVENTORY)) else {
+    let inventory = Inventory::load(&folder.join(SHADOW_FOLDER).join(INVENTORY));
+    let start = Inventory::load(&folder.join(START_INVENTORY));
+    let (Some(mut inventory), Some(start)) = (inventory, start) else {
         return Ok(());
     };
     if !is_folder(tree) {
         return Ok(());
     }
+    inventory
+        .files
+        .retain(|path, stored| has_own_time(stored, start.files.get(path)));
     read_unsettled(tree, &mut inventory.files);
     inventory.files = retain_files(tree, &inventory.files)?;
     make_folder(&last)?;
@@ -54,12 +73,46 @@ pub(super) fn keep_for_next(
     Ok(())
 }
 
+/// Returns whether the modification time of a file is one that Selvedge has set.
+fn has_own_time(stored: &StoredEntry, at_start: Option<&StoredEntry>) -> bool {
+    let is_unchanged = |start: &StoredEntry| {
+        start.blob == stored.blob && start.fingerprint.modified == stored.fingerprint.modified
+    };
+    stored.fingerprint.has_time_of_write() || at_start.is_some_and(is_unchanged)
+}
+
+/// Sets the modification time of files to now where a check has set another one: build tools could consider older
+/// output up to date.
+pub(super) fn reset_times(tree: &Path, folder: &Path) -> Result<(), WorkspaceError> {
+    let inventory = Inventory::load(&folder.join(SHADOW_FOLDER).join(INVENTORY));
+    let start = Inventory::load(&folder.join(START_INVENTORY));
+    let (Some(inventory), Some(start)) = (inventory, start) else {
+        return Ok(());
+    };
+    let foreign = inventory.files.iter().filter(|(path, stored)| {
+        !stored.fingerprint.is_link() && !has_own_time(stored, start.files.get(*path))
+    });
+    for (path, _) in foreign {
+        let set = DirHandle::open_root(tree)
+            .and_then(|anchor| anchor.open(path))
+            .and_then(|file| file.set_modified(SystemTime::now()));
+        match set {
+            // The tree that was entered does not have it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            set => set.map_err(|error| WorkspaceError::io(DOING, &tree.join(&**path), error))?,
+        }
+    }
+    Ok(())
+}
+
 /// Reads files again that were written too shortly before they were last read.
 fn read_unsettled(tree: &Path, files: &mut ReusableFiles) {
     let Ok(anchor) = DirHandle::open_root(tree) else {
         return;
     };
     for (path, stored) in files.iter_mut().filter(|(_, stored)| !stored.is_settled) {
+        // The time before the file is read, because it could be written while it is read.
+        let now = SystemTime::now();
         let is_same = |mut file: File| {
             let fingerprint = FileFingerprint::from_metadata(&file.metadata()?);
             if fingerprint != stored.fingerprint || fingerprint.size > MAX_READ_BYTES {
@@ -70,8 +123,7 @@ fn read_unsettled(tree: &Path, files: &mut ReusableFiles) {
             Ok(BlobId::of(&bytes) == stored.blob)
         };
         let is_same: io::Result<bool> = anchor.open(path).and_then(is_same);
-        stored.is_settled =
-            is_same.unwrap_or(false) && stored.fingerprint.is_settled_at(SystemTime::now());
+        stored.is_settled = is_same.unwrap_or(false) && stored.fingerprint.is_settled_at(now);
     }
 }
 
@@ -97,14 +149,15 @@ fn retain_files(root: &Path, files: &ReusableFiles) -> Result<ReusableFiles, Wor
     let mut pending = vec![PathBuf::new()];
     let mut visited = Vec::new();
     while let Some(folder) = pending.pop() {
-        let Ok(entries) = fs::read_dir(root.join(&folder)) else {
+        let Ok(entries) = list(&root.join(&folder)) else {
             remove_all(&root.join(&folder))?;
             continue;
         };
-        for entry in entries.flatten() {
-            let path = folder.join(entry.file_name());
-            let Ok(data) = entry.metadata() else { continue };
-            if data.is_dir() && folders.contains(path.as_os_str()) {
+        for (name, data) in entries {
+            let path = folder.join(name);
+            // Nothing can be removed from a restricted folder, so it is removed as a whole.
+            let is_accessible = data.is_dir() && !is_owner_restricted(data.permissions().mode());
+            if is_accessible && folders.contains(path.as_os_str()) {
                 visited.push(path.clone());
                 pending.push(path);
                 continue;
@@ -115,7 +168,7 @@ fn retain_files(root: &Path, files: &ReusableFiles) -> Result<ReusableFiles, Wor
                 .filter(|stored| stored.fingerprint == FileFingerprint::from_metadata(&data));
             match stored {
                 Some(stored) => drop(retained.insert(path.into(), *stored)),
-                None => remove_all(&entry.path())?,
+                None => remove_all(&root.join(path))?,
             }
         }
     }
@@ -124,6 +177,15 @@ fn retain_files(root: &Path, files: &ReusableFiles) -> Result<ReusableFiles, Wor
         let _ = fs::remove_dir(root.join(folder));
     }
     Ok(retained)
+}
+
+/// Returns the names and metadata of all entries of a folder.
+fn list(folder: &Path) -> io::Result<Vec<(OsString, Metadata)>> {
+    let entries = fs::read_dir(folder)?.map(|entry| -> io::Result<_> {
+        let entry = entry?;
+        Ok((entry.file_name(), entry.metadata()?))
+    });
+    entries.collect()
 }
 
 /// Removes files of a room, and folders that become empty and are not `wanted`.
@@ -168,7 +230,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         fs::create_dir_all(root.join("a/b")).unwrap();
-        let paths = ["same", "a/same", "a/b/changed", "replaced", "unsettled"];
+        fs::create_dir(root.join("restricted")).unwrap();
+        let paths = [
+            "same",
+            "a/same",
+            "a/b/changed",
+            "replaced",
+            "restricted/same",
+            "unsettled",
+        ];
         for path in paths {
             fs::write(root.join(path), "bytes").unwrap();
         }
@@ -184,14 +254,34 @@ mod tests {
         symlink("same", root.join("replaced")).unwrap();
         fs::create_dir_all(root.join("planted/.git")).unwrap();
         fs::write(root.join(".git"), "gitdir: elsewhere").unwrap();
+        let read_only = fs::Permissions::from_mode(0o555);
+        fs::set_permissions(root.join("restricted"), read_only).unwrap();
 
         let retained = retain_files(root, &files).unwrap();
         let retained: Vec<_> = retained.keys().map(|path| path.to_path_buf()).collect();
         assert_eq!(retained, [Path::new("a/same"), Path::new("same")]);
-        let mut left: Vec<_> = fs::read_dir(root).unwrap().flatten().collect();
-        left.sort_by_key(fs::DirEntry::file_name);
-        let left: Vec<_> = left.iter().map(fs::DirEntry::file_name).collect();
-        assert_eq!(left, ["a", "same"]);
+        let mut remaining: Vec<_> = fs::read_dir(root).unwrap().flatten().collect();
+        remaining.sort_by_key(fs::DirEntry::file_name);
+        let remaining: Vec<_> = remaining.iter().map(fs::DirEntry::file_name).collect();
+        assert_eq!(remaining, ["a", "same"]);
         assert!(!root.join("a/b").exists());
+    }
+
+    #[test]
+    fn modification_time_must_be_that_of_a_write_or_of_the_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(folder.path().join("file")).unwrap();
+        let (_, written) = stored(folder.path(), "file");
+        assert!(has_own_time(&written, None));
+        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        let (_, aged) = stored(folder.path(), "file");
+        assert!(!has_own_time(&aged, None));
+        assert!(!has_own_time(&aged, Some(&written)));
+        assert!(has_own_time(&aged, Some(&aged)));
+        let changed = StoredEntry {
+            blob: BlobId::of(b"changed"),
+            ..aged
+        };
+        assert!(!has_own_time(&changed, Some(&aged)));
     }
 }

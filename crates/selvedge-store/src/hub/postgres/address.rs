@@ -103,16 +103,16 @@ fn is_local(host: &Host) -> bool {
 
 /// An error with its causes, without repetitions.
 pub(super) fn error_chain(error: &dyn std::error::Error) -> String {
-    let mut told = error.to_string();
+    let mut chain = error.to_string();
     let mut next = error.source();
     while let Some(cause) = next {
-        let cause_told = cause.to_string();
-        if !told.contains(&cause_told) {
-            told = format!("{told}: {cause_told}");
+        let cause_text = cause.to_string();
+        if !chain.contains(&cause_text) {
+            chain = format!("{chain}: {cause_text}");
         }
         next = cause.source();
     }
-    told
+    chain
 }
 
 #[cfg(test)]

@@ -58,18 +58,18 @@ impl Connector {
     /// Opens a connection that calls `heard` with the process id of each notification's sender.
     pub(super) async fn listening_client(
         &self,
-        heard: impl Fn(i32) + Send + 'static,
+        on_notification: impl Fn(i32) + Send + 'static,
     ) -> Result<Client, Error> {
         let config = &self.address.config;
         let client = match &self.tls {
             None => {
                 let (client, connection) = config.connect(NoTls).await?;
-                tokio::spawn(drive(connection, heard));
+                tokio::spawn(drive(connection, on_notification));
                 client
             }
             Some(tls) => {
                 let (client, connection) = config.connect(tls.clone()).await?;
-                tokio::spawn(drive(connection, heard));
+                tokio::spawn(drive(connection, on_notification));
                 client
             }
         };
@@ -104,7 +104,7 @@ impl Connector {
 }
 
 /// Drives a connection until it ends.
-async fn drive<S, T>(mut connection: Connection<S, T>, heard: impl Fn(i32) + Send)
+async fn drive<S, T>(mut connection: Connection<S, T>, on_notification: impl Fn(i32) + Send)
 where
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
@@ -113,8 +113,8 @@ where
     while let Some(Ok(message)) =
         std::future::poll_fn(|context| connection.poll_message(context)).await
     {
-        if let AsyncMessage::Notification(said) = message {
-            heard(said.process_id());
+        if let AsyncMessage::Notification(notification) = message {
+            on_notification(notification.process_id());
         }
     }
 }
@@ -122,15 +122,16 @@ where
 fn client_config(address: &DatabaseAddress) -> Result<ClientConfig, HubStoreError> {
     let mut roots = RootCertStore::empty();
     if let Some(path) = &address.roots {
-        let told = |reason: String| {
+        let invalid = |reason: String| {
             HubStoreError::Address(format!("sslrootcert {}: {reason}", path.display()))
         };
-        let found = CertificateDer::pem_file_iter(path).map_err(|error| told(error.to_string()))?;
+        let found =
+            CertificateDer::pem_file_iter(path).map_err(|error| invalid(error.to_string()))?;
         for certificate in found {
-            let certificate = certificate.map_err(|error| told(error.to_string()))?;
+            let certificate = certificate.map_err(|error| invalid(error.to_string()))?;
             roots
                 .add(certificate)
-                .map_err(|error| told(error.to_string()))?;
+                .map_err(|error| invalid(error.to_string()))?;
         }
     } else {
         // Unreadable certificates are skipped and therefore not trusted.
@@ -180,9 +181,9 @@ pub(super) fn is_transient(error: &Error) -> bool {
 
 impl From<Error> for HubStoreError {
     fn from(error: Error) -> Self {
-        let told = error_chain(&error);
+        let message = error_chain(&error);
         let Some(code) = error.code() else {
-            return Self::Unavailable(told);
+            return Self::Unavailable(message);
         };
         if *code == SqlState::DISK_FULL {
             return Self::DiskFull;
@@ -195,9 +196,9 @@ impl From<Error> for HubStoreError {
             SqlState::READ_ONLY_SQL_TRANSACTION,
         ];
         if refused.contains(code) {
-            Self::Refused(told)
+            Self::Refused(message)
         } else {
-            Self::Unavailable(told)
+            Self::Unavailable(message)
         }
     }
 }

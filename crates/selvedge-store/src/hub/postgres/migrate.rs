@@ -15,9 +15,9 @@ pub(super) async fn migrate(client: &mut Client) -> Result<(), HubStoreError> {
         .batch_execute("SELECT pg_advisory_xact_lock(hashtext('selvedge hub'))")
         .await?;
     let found = version(&transaction).await?;
-    let known = MIGRATIONS.len();
-    if found > known {
-        return Err(HubStoreError::Newer { found, known });
+    let supported = MIGRATIONS.len();
+    if found > supported {
+        return Err(HubStoreError::Newer { found, supported });
     }
     for (version, migration) in (1i32..).zip(MIGRATIONS).skip(found) {
         transaction.batch_execute(migration).await?;

@@ -75,14 +75,14 @@ impl PostgresHub {
         settings: StoreSettings,
     ) -> Result<Self, HubStoreError> {
         let connector = Connector::new(DatabaseAddress::parse(url, password)?)?;
-        let told = |error: HubStoreError| error.at(&connector.describe());
+        let at_server = |error: HubStoreError| error.at(&connector.describe());
         let mut client = connector
             .client()
             .await
-            .map_err(|error| told(error.into()))?;
-        migrate::migrate(&mut client).await.map_err(told)?;
+            .map_err(|error| at_server(error.into()))?;
+        migrate::migrate(&mut client).await.map_err(at_server)?;
         let forgotten = commit_marker::delete_old_markers(&client).await;
-        forgotten.map_err(|error| told(error.into()))?;
+        forgotten.map_err(|error| at_server(error.into()))?;
         drop(client);
         let rules = settings.rules;
         let bell = Arc::new(NotifyDebouncer::default());
@@ -98,14 +98,14 @@ impl PostgresHub {
             notifier: Arc::clone(&bell),
         };
         let start_writer = |_| BatchWriter::start(connector.clone(), Arc::clone(&changes));
-        let (hearing, heard) = watch::channel(0);
+        let (sender, peer_changes) = watch::channel(0);
         Ok(Self {
             changes: (0..CHANGE_WRITERS).map(start_writer).collect(),
             claims: BatchWriter::start(connector.clone(), Arc::new(claims)),
             submissions: BatchWriter::start(connector.clone(), Arc::new(submissions)),
             pool: connector.pool(POOL_SIZE)?,
-            peer_changes: heard,
-            peer_listener: tokio::spawn(peers::run(connector, bell, hearing)),
+            peer_changes,
+            peer_listener: tokio::spawn(peers::run(connector, bell, sender)),
         })
     }
 

@@ -48,13 +48,13 @@ impl NotifyDebouncer {
 pub(super) async fn run(
     connector: Connector,
     bell: Arc<NotifyDebouncer>,
-    heard: watch::Sender<u64>,
+    changes: watch::Sender<u64>,
 ) {
-    let heard = Arc::new(heard);
+    let changes = Arc::new(changes);
     loop {
-        if let Ok(client) = listen(&connector, &heard).await {
+        if let Ok(client) = listen(&connector, &changes).await {
             // Notifications may have been missed while there was no connection.
-            heard.send_modify(|count| *count += 1);
+            changes.send_modify(|count| *count += 1);
             while forward_notification(&bell, &client).await
                 && client.batch_execute("NOTIFY selvedge_hub").await.is_ok()
             {
@@ -80,10 +80,10 @@ async fn forward_notification(bell: &NotifyDebouncer, client: &Client) -> bool {
     }
 }
 
-async fn listen(connector: &Connector, heard: &Arc<watch::Sender<u64>>) -> Result<Client, Error> {
+async fn listen(connector: &Connector, changes: &Arc<watch::Sender<u64>>) -> Result<Client, Error> {
     // This hub ignores its own notifications.
     let own = Arc::new(AtomicI32::new(0));
-    let (from, into) = (Arc::clone(&own), Arc::clone(heard));
+    let (from, into) = (Arc::clone(&own), Arc::clone(changes));
     let client = connector
         .listening_client(move |process| {
             if process != from.load(Ordering::Relaxed) {

@@ -54,8 +54,8 @@ impl PostgresHub {
 impl TokenStore for PostgresHub {
     fn insert_token(&self, token: NewApiToken) -> StoreFuture<'_, ApiToken> {
         Box::pin(async move {
-            let kept = self.insert_token_if("true", &token).await?;
-            kept.ok_or_else(|| damaged("a stored token was not found"))
+            let inserted = self.insert_token_if("true", &token).await?;
+            inserted.ok_or_else(|| damaged("a stored token was not found"))
         })
     }
 

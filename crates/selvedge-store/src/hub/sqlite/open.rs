@@ -29,17 +29,17 @@ impl Drop for SingleHubLock {
 
 /// Acquires the lock.
 pub(super) fn lock_for_one_hub(path: &Path) -> Result<SingleHubLock, HubStoreError> {
-    let told =
+    let with_path =
         |error: io::Error| HubStoreError::Unavailable(format!("{}: {error}", path.display()));
     if let Some(directory) = path.parent().filter(|path| !path.as_os_str().is_empty()) {
         let mut make = DirBuilder::new();
         make.recursive(true).mode(0o700);
-        make.create(directory).map_err(told)?;
+        make.create(directory).map_err(with_path)?;
     }
     let lock = path.with_extension("lock");
     let mut options = OpenOptions::new();
     options.create(true).write(true).truncate(false).mode(0o600);
-    let file = options.open(&lock).map_err(told)?;
+    let file = options.open(&lock).map_err(with_path)?;
     file.try_lock()
         .map_err(|_| HubStoreError::InUse(path.display().to_string()))?;
     Ok(SingleHubLock(file))
@@ -80,15 +80,15 @@ fn prepare(db: &Connection) -> Result<(), HubStoreError> {
 fn migrate(db: &Connection) -> Result<(), HubStoreError> {
     let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
     let found: usize = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    let known = MIGRATIONS.len();
-    if found > known {
-        return Err(HubStoreError::Newer { found, known });
+    let supported = MIGRATIONS.len();
+    if found > supported {
+        return Err(HubStoreError::Newer { found, supported });
     }
     for migration in MIGRATIONS.iter().skip(found) {
         transaction.execute_batch(migration)?;
     }
-    if found < known {
-        transaction.pragma_update(None, "user_version", known)?;
+    if found < supported {
+        transaction.pragma_update(None, "user_version", supported)?;
     }
     Ok(transaction.commit()?)
 }

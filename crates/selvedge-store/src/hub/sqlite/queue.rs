@@ -308,21 +308,21 @@ fn apply_change(
     now: i64,
     rules: &LeaseRules,
 ) -> Result<Option<ChangeOutcome>, HubStoreError> {
-    let Some(mut kept) = db.load(task)? else {
+    let Some(mut record) = db.load(task)? else {
         return Ok(None);
     };
     // Nothing is stored yet of an attempt that is open.
-    let open = kept.row.lease.open_attempt;
+    let open = record.row.lease.open_attempt;
     let closed = change.closed_attempt().filter(|run| open != Some(*run));
     let stored = match closed {
-        Some(attempt_number) => reports::load_stored_attempt(db, kept.number, attempt_number)?,
+        Some(attempt_number) => reports::load_stored_attempt(db, record.number, attempt_number)?,
         None => None,
     };
-    let (answer, written) = apply(&mut kept.row, change, stored, now, rules);
-    reports::insert_writes(db, kept.number, now, &written)?;
-    let row = kept.row.clone();
+    let (answer, written) = apply(&mut record.row, change, stored, now, rules);
+    reports::insert_writes(db, record.number, now, &written)?;
+    let row = record.row.clone();
     if written.row {
-        db.save(kept)?;
+        db.save(record)?;
     }
     Ok(Some(ChangeOutcome { answer, row }))
 }

@@ -95,8 +95,8 @@ pub(crate) fn what_judges_cost_is_in_the_sum<B: JournalBackend>(fresh: impl Fn()
     let judged = || judged(1, dollars(0.5));
     let begin = [created("mend it", "/w"), began(1), session_started()];
     append(&journal, run(1), 0, begin);
-    let asked = [session_ended(1, dollars(0.25)), session_started(), judged()];
-    append(&journal, run(1), 3, asked);
+    let events = [session_ended(1, dollars(0.25)), session_started(), judged()];
+    append(&journal, run(1), 3, events);
     assert_eq!(cost(), dollars(0.75));
     append(
         &journal,

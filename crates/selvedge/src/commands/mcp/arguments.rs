@@ -61,10 +61,7 @@ pub(super) struct RunCall {
 impl RunCall {
     pub(super) fn command_line(&self) -> Vec<String> {
         CommandLine::new("run")
-            .option("agent", self.agent.as_ref())
-            .options("check", &self.checks)
-            .option("retries", self.retries)
-            .option("tier", self.tier)
+            .work_options(self.agent.as_ref(), &self.checks, self.retries, self.tier)
             .flag("isolated", self.isolated)
             .option("max-cost", self.max_cost)
             .option("max-duration", self.max_duration.as_ref())
@@ -94,10 +91,7 @@ impl SubmitCall {
             .option("repo", self.repo.as_ref())
             .option("rev", self.rev.as_ref())
             .option("workspace", self.workspace.as_ref())
-            .option("agent", self.agent.as_ref())
-            .options("check", &self.checks)
-            .option("retries", self.retries)
-            .option("tier", self.tier)
+            .work_options(self.agent.as_ref(), &self.checks, self.retries, self.tier)
             .option("idempotency-key", self.idempotency_key.as_ref())
             .with_operand(Some(&self.task))
     }
@@ -154,7 +148,7 @@ impl ReviewCall {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RestoreCall {
-    run: Option<String>,
+    pub(super) run: Option<String>,
     attempt: Option<u32>,
     tree: Option<String>,
     #[serde(default)]
@@ -189,6 +183,20 @@ impl CommandLine {
         let values = values.iter().map(|value| format!("--{name}={value}"));
         self.0.extend(values);
         self
+    }
+
+    /// The options that `run` and `submit` share.
+    fn work_options(
+        self,
+        agent: Option<&String>,
+        checks: &[String],
+        retries: Option<u32>,
+        tier: Option<u8>,
+    ) -> Self {
+        self.option("agent", agent)
+            .options("check", checks)
+            .option("retries", retries)
+            .option("tier", tier)
     }
 
     fn flag(mut self, name: &str, is_set: bool) -> Self {

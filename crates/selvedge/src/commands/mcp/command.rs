@@ -24,8 +24,7 @@ const PROGRESS_CHARS: usize = 200;
 const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
 
 /// Runs a command of this program in a directory, and returns what it printed. Its lines are reported as progress if
-/// the client asked for that. A command that could not do what was asked is an error; a run that is not verified is
-/// not.
+/// the client requested it. A command that could not do its work is an error; a run that is not verified is not.
 pub(super) async fn run_command(
     arguments: &[String],
     dir: &Path,

@@ -73,9 +73,9 @@ pub(super) fn explain_report(report: &Report) -> String {
             Some(false) => "not passed",
             None => "no verdict",
         };
-        let said = gate.error.as_ref().or(gate.feedback.as_ref());
-        let said = said.map_or_else(String::new, |said| format!(": {said}"));
-        text += &format!("tier {}: {verdict}{said}\n", gate.tier);
+        let detail = gate.error.as_ref().or(gate.feedback.as_ref());
+        let detail = detail.map_or_else(String::new, |detail| format!(": {detail}"));
+        text += &format!("tier {}: {verdict}{detail}\n", gate.tier);
     }
     text
 }

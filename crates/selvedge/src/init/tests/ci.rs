@@ -83,6 +83,59 @@ fn gitlab_circleci_and_hook_commands_are_adopted() {
     );
 }
 
+/// `init` runs what it adopts.
+#[test]
+fn commands_with_other_effects_are_not_adopted() {
+    let commands = [
+        "./deploy.sh test",
+        "ssh production pytest",
+        "psql --dbname test",
+        "npm test && ./finish",
+        "pytest; ./finish",
+        "pytest | tee log",
+        "pytest > report",
+        "pytest $(./options)",
+        "pytest `./options`",
+        "pytest $OPTIONS",
+    ];
+    let steps: Vec<_> = commands
+        .iter()
+        .map(|command| format!("- run: {command}\n"))
+        .collect();
+    let workflow = steps.concat();
+    check_adopted(&[(WORKFLOW, workflow.as_str())], &[], &commands);
+    check_adopted(&[(WORKFLOW, "- run: test -f dist/app.js\n")], &[], &[]);
+}
+
+#[test]
+fn tool_is_found_behind_variables_and_interpreters() {
+    let workflow = "\
+- run: CI=1 DEBUG=0 npm run lint
+- run: python3 -m pytest -q
+- run: php vendor/bin/phpstan analyse
+- run: ruff format --check .
+";
+    let adopted = [
+        ".github/workflows/ci.yml: CI=1 DEBUG=0 npm run lint",
+        ".github/workflows/ci.yml: python3 -m pytest -q",
+        ".github/workflows/ci.yml: php vendor/bin/phpstan analyse",
+        ".github/workflows/ci.yml: ruff format --check .",
+    ];
+    check_adopted(&[(WORKFLOW, workflow)], &adopted, &[]);
+}
+
+#[test]
+fn pre_commit_of_ci_is_covered_by_its_check() {
+    check_adopted(
+        &[
+            (WORKFLOW, "- run: pre-commit run --all-files\n"),
+            (".pre-commit-config.yaml", "repos: []"),
+        ],
+        &[".pre-commit-config.yaml: pre-commit run --all-files"],
+        &[],
+    );
+}
+
 #[test]
 fn uncovered_commands_cannot_add_settings() {
     let files = [(WORKFLOW, "- run: build\rx\n")];

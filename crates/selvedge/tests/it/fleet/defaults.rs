@@ -121,7 +121,7 @@ fn hub_defaults_apply_to_tasks_and_limit_them() {
     );
 }
 
-/// Otherwise nobody could get a token of that hub.
+/// Otherwise no token of that hub could ever be created.
 #[test]
 fn hub_creates_no_admin_token_that_it_cannot_write() {
     let env = env_with_repo();

@@ -19,23 +19,23 @@ pub(super) fn read(
     let first = whole(arguments.number("start_line")).unwrap_or(1).max(1);
     let most = whole(arguments.number("line_count")).unwrap_or(DEFAULT_LINE_LIMIT);
     let total = text.lines().count();
-    let mut told = String::new();
+    let mut output = String::new();
     let mut last = first - 1;
     for line in text.lines().skip(first - 1).take(most) {
-        if told.len() + line.len() > limit && last >= first {
+        if output.len() + line.len() > limit && last >= first {
             break;
         }
-        told.push_str(&super::head_and_tail(line, limit));
-        told.push('\n');
+        output.push_str(&super::head_and_tail(line, limit));
+        output.push('\n');
         last += 1;
     }
     if first > 1 || last < total {
-        let _ = writeln!(told, "[lines {first} to {last} of {total}]");
+        let _ = writeln!(output, "[lines {first} to {last} of {total}]");
     }
     Ok(if text.is_empty() {
         "[the file is empty]".to_owned()
     } else {
-        told
+        output
     })
 }
 

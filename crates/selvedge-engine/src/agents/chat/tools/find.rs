@@ -30,29 +30,29 @@ pub(super) fn list(
     limit: usize,
 ) -> Result<String, ToolError> {
     let directory = root.directory(arguments.path().unwrap_or("."))?;
-    let mut told = String::new();
+    let mut output = String::new();
     let mut listed = 0;
     let mut left_out = 0;
     for file in files_below(&directory) {
         let name = relative_name(root, &file);
-        if listed >= MAX_LISTED_FILES || told.len() + name.len() > limit {
+        if listed >= MAX_LISTED_FILES || output.len() + name.len() > limit {
             left_out += 1;
             continue;
         }
-        told.push_str(&name);
-        told.push('\n');
+        output.push_str(&name);
+        output.push('\n');
         listed += 1;
     }
     if left_out > 0 {
         let _ = writeln!(
-            told,
+            output,
             "[{left_out} more files; list a directory to see them]"
         );
     }
-    Ok(if told.is_empty() {
+    Ok(if output.is_empty() {
         "[no files]".to_owned()
     } else {
-        told
+        output
     })
 }
 
@@ -69,7 +69,7 @@ pub(super) fn search(
         root.read(path)?;
         vec![root.resolve(path)?]
     };
-    let mut told = String::new();
+    let mut output = String::new();
     let mut matches = 0;
     for file in files {
         let name = relative_name(root, &file);
@@ -85,19 +85,19 @@ pub(super) fn search(
             .enumerate()
             .filter(|(_, line)| pattern.is_match(line))
         {
-            if matches >= MAX_MATCHES || told.len() > limit {
-                told.push_str("[more matches left out; search for something more exact]\n");
-                return Ok(told);
+            if matches >= MAX_MATCHES || output.len() > limit {
+                output.push_str("[more matches left out; search for something more exact]\n");
+                return Ok(output);
             }
             let line = shorten(line.trim(), MAX_LINE_CHARS);
-            let _ = writeln!(told, "{name}:{}: {line}", number + 1);
+            let _ = writeln!(output, "{name}:{}: {line}", number + 1);
             matches += 1;
         }
     }
-    Ok(if told.is_empty() {
+    Ok(if output.is_empty() {
         "[no matches]".to_owned()
     } else {
-        told
+        output
     })
 }
 

@@ -31,8 +31,8 @@ impl ToolExecutor<'_> {
             Ok(command_line) => command_line,
             Err(error) => return ToolResult::Failed(error.to_string()),
         };
-        let asked = arguments.number("timeout_seconds").map(Duration::from_secs);
-        let timeout = asked
+        let requested = arguments.number("timeout_seconds").map(Duration::from_secs);
+        let timeout = requested
             .unwrap_or(DEFAULT_TIMEOUT)
             .clamp(Duration::from_secs(1), LONGEST_TIMEOUT);
         let ended = match self.run(command_line, timeout, clocks).await {
