@@ -13,6 +13,9 @@ use crate::model::{AgentKind, AgentSpec, ComplexityTier, Task};
 /// The built-in agent that runs the task's own command.
 pub const SHELL_AGENT: &str = "shell";
 
+/// The built-in agent that does nothing: another program has left its work in the workspace, which is verified once.
+pub const EXTERNAL_AGENT: &str = "external";
+
 /// The name that older clients use for the shell in `routing_decision.target_type`.
 const LEGACY_SHELL_TARGET: &str = "sidecar";
 
@@ -74,6 +77,7 @@ pub fn route(
         Some(agent) if agent.kind == AgentKind::Shell => with_command(agent, task),
         Some(agent) => Ok(agent),
         None if name == SHELL_AGENT => with_command(shell(), task),
+        None if name == EXTERNAL_AGENT => Ok(external()),
         None => Err(unknown_agent_error(name, agents)),
     }
 }
@@ -115,6 +119,14 @@ fn shell() -> AgentSpec {
     }
 }
 
+fn external() -> AgentSpec {
+    AgentSpec {
+        name: EXTERNAL_AGENT.to_owned(),
+        program: vec!["true".to_owned()],
+        ..shell()
+    }
+}
+
 /// Sets the task's command line as the shell's argument. The description is never executed.
 fn with_command(agent: AgentSpec, task: &Task) -> Result<AgentSpec, RouteError> {
     let command = task_command(task).ok_or(RouteError::NoCommand)?;
@@ -130,7 +142,7 @@ pub(crate) fn unknown_agent_error(name: &str, agents: &BTreeMap<String, AgentSpe
     let mut known: Vec<String> = agents
         .keys()
         .cloned()
-        .chain([SHELL_AGENT.to_owned()])
+        .chain([SHELL_AGENT, EXTERNAL_AGENT].map(str::to_owned))
         .collect();
     known.sort();
     known.dedup();
@@ -256,13 +268,24 @@ mod tests {
         assert_eq!(
             ask("Cluade"),
             "no agent is named `Cluade` (did you mean `claude`?); \
-             known are aider, claude, ollama, shell"
+             known are aider, claude, external, ollama, shell"
         );
         assert!(
             !ask("sidecar").contains("did you mean"),
             "{}",
             ask("sidecar")
         );
+    }
+
+    #[test]
+    fn route_external_needs_no_command() {
+        let task = Task {
+            agent: Some(EXTERNAL_AGENT.into()),
+            ..task()
+        };
+        let agent = route(&task, &agents(), "claude").unwrap();
+        assert_eq!(agent.kind, AgentKind::Shell);
+        assert!(agent.deterministic);
     }
 
     #[test]

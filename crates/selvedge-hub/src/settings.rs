@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use selvedge_core::model::{AgentKind, Budget, PRECONFIGURED_PROGRAMS, StepKind};
+use selvedge_core::route::EXTERNAL_AGENT;
 use selvedge_protocol::LeaseTiming;
 use selvedge_protocol::lease::LeaseRules;
 
@@ -24,7 +25,8 @@ pub struct TaskDefaults {
 impl Default for TaskDefaults {
     fn default() -> Self {
         let kinds = AgentKind::ALL.into_iter().map(AgentKind::name);
-        let built_in = kinds.chain(PRECONFIGURED_PROGRAMS).map(str::to_owned);
+        let others = PRECONFIGURED_PROGRAMS.into_iter().chain([EXTERNAL_AGENT]);
+        let built_in = kinds.chain(others).map(str::to_owned);
         Self {
             max_verification_retries: 0,
             verification_tier: None,

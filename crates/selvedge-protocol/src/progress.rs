@@ -14,7 +14,7 @@ use selvedge_core::run::Run;
 pub enum ProgressEvent {
     /// A fresh session begins after a failed verification.
     VerificationRetryStart {
-        /// The attempt.
+        /// Number of the retry, from 1.
         attempt: u32,
         /// Maximum number of attempts after the first.
         max_retries: u32,
@@ -107,15 +107,13 @@ pub enum ProgressEvent {
 pub fn project(envelope: &Envelope, run: &Run) -> Vec<ProgressEvent> {
     let max_retries = run.spec.max_verification_retries;
     match &envelope.event {
-        Event::AttemptBegan {
-            attempt_number,
-            retry,
-            ..
-        } if *retry > 0 => vec![ProgressEvent::VerificationRetryStart {
-            attempt: *attempt_number,
-            max_retries,
-            text: format!("retry {retry} of {max_retries}, fresh session"),
-        }],
+        Event::AttemptBegan { retry, .. } if *retry > 0 => {
+            vec![ProgressEvent::VerificationRetryStart {
+                attempt: *retry,
+                max_retries,
+                text: format!("retry {retry} of {max_retries}, fresh session"),
+            }]
+        }
         Event::Reported { report, .. } => vec![ProgressEvent::VerificationRetryComplete {
             attempt: report.attempt_number,
             passed: report.summary.passed,

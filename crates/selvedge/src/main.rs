@@ -20,6 +20,7 @@ mod judges;
 mod launch;
 mod local;
 mod output;
+mod progress_events;
 mod resolve;
 mod sandbox_setup;
 mod scripted_agent;

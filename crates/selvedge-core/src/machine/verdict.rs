@@ -6,6 +6,7 @@ use crate::model::{
     CheckReport, CheckStatus, CrossedReport, CrossedResult, GateReport, Outcome, Report,
     ReportStatus,
 };
+use crate::route::EXTERNAL_AGENT;
 use crate::run::{Attempt, Run, budget_exceeded_reason, exhausted_cap};
 
 /// The verdict that follows from the last report.
@@ -82,7 +83,12 @@ fn judge_report(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
         ReportStatus::Fail | ReportStatus::Timeout => {}
     }
     if is_deterministic(&run.spec) {
-        let reason = "a shell task is not retried: the same command would fail in the same way";
+        let is_external = run.spec.agents().all(|agent| agent.name == EXTERNAL_AGENT);
+        let reason = if is_external {
+            "the result of another program is verified once"
+        } else {
+            "a shell task is not retried: the same command would fail in the same way"
+        };
         return Verdict::Stop(Outcome::MaxRetriesExhausted, reason.to_owned());
     }
     let (used, max) = (run.used_attempts(), run.spec.max_attempts());

@@ -98,9 +98,7 @@ fn run_hook_checks(
         Ok(checks) => checks,
         Err(error) => return Ok(HookCheckResult::NotRun(error.to_string())),
     };
-    let progress = JsonReporter {
-        prints_events: false,
-    };
+    let progress = JsonReporter::default();
     let report = build_runtime()?.block_on(run_checks(&checks, &progress))?;
     let verdict = ReportVerdict::of_report(&report);
     let reason = verdict.reason;

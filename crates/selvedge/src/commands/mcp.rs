@@ -283,9 +283,7 @@ fn run_verification(dir: &Path, cancelled: &CancellationToken) -> Result<Report,
         );
     };
     let checks = checks?;
-    let progress = JsonReporter {
-        prints_events: false,
-    };
+    let progress = JsonReporter::default();
     build_runtime()?.block_on(run_checks_cancellable(&checks, &progress, cancelled))
 }
 

@@ -79,9 +79,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
     let trees = trees.transpose().map_err(CliError::infrastructure)?;
     let progress: Box<dyn Progress> = match args.format {
         OutputFormat::Human => Box::new(HumanReporter::with_reports(&output.reports)),
-        OutputFormat::Json | OutputFormat::Jsonl => Box::new(JsonReporter {
-            prints_events: false,
-        }),
+        OutputFormat::Json | OutputFormat::Jsonl => Box::new(JsonReporter::default()),
     };
     let progress = progress.as_ref();
     let checks = ProjectChecks {

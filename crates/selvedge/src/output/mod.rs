@@ -63,12 +63,8 @@ pub(crate) fn reporter_for(output: &OutputOptions) -> Box<dyn Reporter + '_> {
         OutputFormat::Human => {
             Box::new(human_reporter::HumanReporter::with_reports(&output.reports))
         }
-        OutputFormat::Json => Box::new(json::JsonReporter {
-            prints_events: false,
-        }),
-        OutputFormat::Jsonl => Box::new(json::JsonReporter {
-            prints_events: true,
-        }),
+        OutputFormat::Json => Box::new(json::JsonReporter::default()),
+        OutputFormat::Jsonl => Box::new(json::JsonReporter::with_events()),
     }
 }
 

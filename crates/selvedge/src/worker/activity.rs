@@ -1,18 +1,16 @@
 //! Collects a run's activities for the next batch: merged, limited in number, with a count of dropped ones.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-
 use parking_lot::Mutex;
-use selvedge_core::model::{Cost, Envelope, Event, Step};
+use selvedge_core::model::Envelope;
 use selvedge_core::run::Run;
 use selvedge_engine::Observer;
 use selvedge_engine::activity::{Activity, Progress};
-use selvedge_protocol::{ProgressEvent, project};
+use selvedge_protocol::ProgressEvent;
+
+use crate::progress_events::{MAX_TEXT_BYTES, ProgressTracker};
 
 /// Limit for the number of activities in a batch.
 const MAX_ACTIVITIES: usize = 128;
-/// Length limit for the text of one activity, in bytes.
-const MAX_TEXT_BYTES: usize = 4096;
 
 /// The collected activities.
 #[derive(Debug, Default)]
@@ -25,18 +23,7 @@ pub(super) struct ActivityBatch {
 #[derive(Debug, Default)]
 pub(super) struct ActivityBuffer {
     batch: Mutex<ActivityBatch>,
-    attempt: AtomicU32,
-    cost_before_attempt: Mutex<AccumulatedCost>,
-    steps: Mutex<Vec<Step>>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct AccumulatedCost(Cost);
-
-impl Default for AccumulatedCost {
-    fn default() -> Self {
-        Self(Cost::ZERO)
-    }
+    tracker: ProgressTracker,
 }
 
 impl ActivityBuffer {
@@ -82,98 +69,20 @@ impl ActivityBuffer {
             batch.activity.push(event);
         }
     }
-
-    fn check_type(&self, label: &str) -> String {
-        let steps = self.steps.lock();
-        let step = steps.iter().find(|step| step.label() == label);
-        step.map_or("", |step| step.kind.as_str()).to_owned()
-    }
 }
 
 impl Progress for ActivityBuffer {
     fn on_activity(&self, activity: Activity) {
-        self.push(match activity {
-            Activity::Text(text) => ProgressEvent::Token {
-                text: truncate_text(text),
-            },
-            Activity::ToolStarted { name, subject } => ProgressEvent::Tool {
-                name,
-                subject: truncate_text(subject),
-                ok: None,
-            },
-            Activity::ToolEnded { name, ok } => ProgressEvent::Tool {
-                name,
-                subject: String::new(),
-                ok: Some(ok),
-            },
-            Activity::ApiRetry {
-                attempt,
-                max,
-                delay_ms,
-                reason,
-            } => ProgressEvent::ApiRetry {
-                attempt,
-                max,
-                delay_ms,
-                text: truncate_text(reason),
-            },
-            Activity::Cost(attempt) => ProgressEvent::Cost {
-                attempt,
-                cumulative: self.cost_before_attempt.lock().0 + attempt,
-            },
-            Activity::CheckStarted { label } => ProgressEvent::CheckStart {
-                text: truncate_text(label),
-                again: false,
-            },
-            Activity::CheckRepeated { label } => ProgressEvent::CheckStart {
-                text: truncate_text(label),
-                again: true,
-            },
-            Activity::CheckEnded {
-                label,
-                status,
-                reason,
-                duration_ms,
-            } => ProgressEvent::VerificationCheckResult {
-                check_type: self.check_type(&label),
-                check_status: status,
-                attempt: self.attempt.load(Ordering::Relaxed),
-                text: truncate_text(label),
-                reason: reason.map(truncate_text),
-                duration_ms,
-            },
-            Activity::Note(message) => ProgressEvent::Status {
-                message: truncate_text(message),
-            },
-        });
+        self.push(self.tracker.on_activity(activity));
     }
 }
 
 impl Observer for ActivityBuffer {
     fn on_event(&self, envelope: &Envelope, run: &Run) {
-        match &envelope.event {
-            Event::AttemptBegan { attempt_number, .. } => {
-                self.attempt.store(*attempt_number, Ordering::Relaxed);
-                self.cost_before_attempt.lock().0 = run.cost();
-            }
-            Event::RunCreated { .. } | Event::Resumed { .. } => {
-                *self.steps.lock() = run.spec.steps().to_vec();
-            }
-            _ => {}
-        }
-        for event in project(envelope, run) {
+        for event in self.tracker.on_event(envelope, run) {
             self.push(event);
         }
     }
-}
-
-/// Truncates text to [`MAX_TEXT_BYTES`].
-fn truncate_text(mut text: String) -> String {
-    if text.len() > MAX_TEXT_BYTES {
-        text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
-        text.push('…');
-    }
-    text
 }
 
 #[cfg(test)]

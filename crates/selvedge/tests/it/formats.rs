@@ -40,7 +40,7 @@ fn json_is_one_object_with_all_contract_fields() {
 #[test]
 fn jsonl_has_every_event_and_then_the_result() {
     let env = env_with_repo();
-    let agent = agent(&env, "echo good > out");
+    let agent = agent(&env, "test -e begun && echo good > out; touch begun");
     let run = [
         "run",
         "x",
@@ -48,22 +48,67 @@ fn jsonl_has_every_event_and_then_the_result() {
         &agent,
         "--check",
         "test -s out",
+        "--retries",
+        "2",
         "--format",
         "jsonl",
     ];
     let lines = env.selvedge(run).run().jsonl();
     let (result, events) = lines.split_last().unwrap();
     assert_eq!(result["outcome"], "verified");
-    let numbers: Vec<u64> = events
+    let (journal, progress): (Vec<_>, Vec<_>) = events
+        .iter()
+        .cloned()
+        .partition(|event| event.get("seq").is_some());
+    let numbers: Vec<u64> = journal
         .iter()
         .map(|event| event["seq"].as_u64().unwrap())
         .collect();
-    assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
-    assert_eq!(events[0]["type"], "run_created");
-    assert_eq!(events.last().unwrap()["type"], "run_finished");
+    assert_eq!(numbers, (1..=journal.len() as u64).collect::<Vec<_>>());
+    assert_eq!(journal[0]["type"], "run_created");
+    assert_eq!(journal.last().unwrap()["type"], "run_finished");
     // The stored journal contains the same events.
     let stored = env.selvedge(["show", "--format", "jsonl"]).run().jsonl();
-    assert_eq!(stored, events);
+    assert_eq!(stored, journal);
+    let retry = progress
+        .iter()
+        .find(|event| event["event_type"] == "verification_retry_start")
+        .unwrap();
+    assert_eq!(
+        (&retry["attempt"], &retry["max_retries"]),
+        (&1.into(), &2.into())
+    );
+    let last_check = progress
+        .iter()
+        .rfind(|event| event["event_type"] == "verification_check_result")
+        .unwrap();
+    assert_eq!(last_check["check_type"], "command");
+    assert_eq!(last_check["check_status"], "pass");
+    let end = progress.last().unwrap();
+    assert_eq!(end["event_type"], "verification_retry_complete");
+    assert_eq!(end["passed"], 1);
+}
+
+#[test]
+fn external_result_is_verified_once_without_an_agent() {
+    let env = env_with_repo();
+    let run = [
+        "run",
+        "x",
+        "--agent",
+        "external",
+        "--retries",
+        "2",
+        "--check",
+        "test -s out",
+    ];
+    let failed = env.selvedge(run).args(["--format", "json"]).run();
+    failed.assert_code(1);
+    assert_eq!(failed.json()["verification_attempts"], 1);
+    env.write("out", "left by another program\n");
+    let verified = env.selvedge(run).args(["--format", "json"]).run();
+    verified.assert_code(0);
+    assert_eq!(verified.json()["outcome"], "verified");
 }
 
 #[test]
