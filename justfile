@@ -84,6 +84,18 @@ digest-score SCORER *ARGS:
     cargo build --release --package selvedge-digest --example digest
     python3 "{{SCORER}}" --cmd "${CARGO_TARGET_DIR:-$PWD/target}/release/examples/digest" {{ARGS}}
 
+# The packages of a release in target/packages; `just dist --target TRIPLE` for another platform.
+dist *ARGS="--target x86_64-unknown-linux-musl":
+    cargo xtask dist {{ARGS}}
+
+# What a release would change: `just release 0.2.0 --dry-run`.
+release *ARGS:
+    cargo xtask release cut {{ARGS}}
+
+# The documentation as a book in target/book, with its links checked.
+book:
+    cargo xtask book
+
 # Licences, advisories, sources (needs cargo-deny).
 deny:
     cargo deny check

@@ -27,7 +27,7 @@ echo "::stop-commands::$token"
 code=0
 # Its variables are this script's, not those of the checks.
 env -u SELVEDGE_PROGRAM -u SELVEDGE_COMMAND -u SELVEDGE_ARGUMENTS -u SELVEDGE_WITH_ANNOTATIONS \
-  -u SELVEDGE_WITH_SUMMARY -u SELVEDGE_SARIF -u SELVEDGE_JUNIT -u SELVEDGE_ATTESTATION -u SELVEDGE_FAIL \
+  -u SELVEDGE_WITH_SUMMARY -u SELVEDGE_SARIF -u SELVEDGE_JUNIT -u SELVEDGE_ATTESTATION \
   "$SELVEDGE_PROGRAM" "${arguments[@]}" > "$result" || code=$?
 cat "$scratch/summary.md" 2> /dev/null || true
 echo
@@ -55,7 +55,5 @@ fi
   echo "outcome=$outcome"
   echo "exit-code=$code"
   echo "result=$result"
+  echo "markdown=$scratch/summary.md"
 } >> "$GITHUB_OUTPUT"
-
-[[ $SELVEDGE_FAIL == true ]] || code=0
-exit "$code"

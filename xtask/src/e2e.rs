@@ -24,6 +24,11 @@ const PINNED: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 /// environment.
 const AGENTS_IN_PYTHON: [&str; 2] = ["aider", "mini"];
 
+/// The module of the tests that install packages of a release.
+const PACKAGE_TESTS: &str = "dist";
+/// The folder of the packages; if it is set, they are not written again.
+const PACKAGES: &str = "SELVEDGE_E2E_PACKAGES";
+
 /// The document that contains the matrix of agents and scenarios.
 const DOCUMENT: &str = "docs/reference/agents.md";
 
@@ -58,7 +63,7 @@ pub(crate) fn run(args: &[&str]) -> XtaskResult {
 
 /// Installs what the suite needs; returns the command that runs it.
 pub(crate) fn suite_command(args: &[&str]) -> XtaskResult<Command> {
-    let programs = install_agents()?;
+    let programs = install_npm("", "e2e-agents")?;
     let python = install_python("python", "requirements.txt")?;
     let agents = AGENTS_IN_PYTHON
         .iter()
@@ -70,32 +75,83 @@ pub(crate) fn suite_command(args: &[&str]) -> XtaskResult<Command> {
         .args(args)
         .env("PATH", path_with(&[&programs, &python])?)
         .env("SELVEDGE_E2E_PROGRAMS", std::env::join_paths(folders)?);
+    if args.is_empty() || args.iter().any(|arg| arg.starts_with(PACKAGE_TESTS)) {
+        let npm = install_npm("dist", "e2e-dist-npm")?;
+        let pip = install_python("dist", "dist/requirements.txt")?;
+        tests.env(
+            "SELVEDGE_E2E_DIST_PROGRAMS",
+            std::env::join_paths([&npm, &pip])?,
+        );
+        if std::env::var_os(PACKAGES).is_none() {
+            tests.env(PACKAGES, write_packages(&pip)?);
+        }
+    }
     Ok(tests)
 }
 
-/// Installs the pinned agents unless they are installed already; returns the folder of their programs.
-fn install_agents() -> XtaskResult<PathBuf> {
-    let suite = workspace::root().join(SUITE);
-    let scratch = CargoMetadata::workspace_only()?
-        .target_directory
-        .join("e2e-agents");
+/// Writes the packages of the debug program, without symbols; returns their folder.
+fn write_packages(tools: &Path) -> XtaskResult<PathBuf> {
+    program::run(&mut cargo(["build", "--workspace", "--bin", "selvedge"]))?;
+    let target = CargoMetadata::workspace_only()?.target_directory;
+    let folder = target.join("e2e-packages");
+    std::fs::create_dir_all(&folder)?;
+    let stripped = folder.join("selvedge");
+    let mut strip = Command::new("strip");
+    strip.arg("-o").arg(&stripped);
+    program::run(strip.arg(target.join("debug/selvedge")))?;
+    let packages = folder.join("packages");
+    let mut dist = Command::new(std::env::current_exe()?);
+    dist.arg("dist")
+        .arg("--program")
+        .arg(&stripped)
+        .arg("--output");
+    dist.arg(&packages).env("PATH", path_with(&[tools])?);
+    program::run(&mut dist)?;
+    // The files of Homebrew and the AUR need an archive of each target.
+    let index = folder.join("index");
+    std::fs::create_dir_all(&index)?;
+    let version = &CargoMetadata::workspace_only()?
+        .package("selvedge")?
+        .version
+        .clone();
+    for triple in [
+        "x86_64-unknown-linux-musl",
+        "aarch64-unknown-linux-musl",
+        "x86_64-apple-darwin",
+        "aarch64-apple-darwin",
+    ] {
+        std::fs::write(
+            index.join(format!("selvedge-{version}-{triple}.tar.gz")),
+            triple,
+        )?;
+    }
+    let mut dist = Command::new(std::env::current_exe()?);
+    program::run(dist.args(["dist", "index", "--output"]).arg(&index))?;
+    Ok(folder)
+}
+
+/// Installs the pinned packages of a folder of the suite with npm unless they are installed already; returns
+/// the folder of their programs.
+fn install_npm(folder: &str, name: &str) -> XtaskResult<PathBuf> {
+    let suite = workspace::root().join(SUITE).join(folder);
+    let scratch = CargoMetadata::workspace_only()?.target_directory.join(name);
     std::fs::create_dir_all(&scratch)?;
     let installed_lock = scratch.join("installed-lock.json");
     let lock = std::fs::read(suite.join("package-lock.json"))
-        .map_err(|error| format!("{SUITE}/package-lock.json: {error}"))?;
+        .map_err(|error| format!("{}/package-lock.json: {error}", suite.display()))?;
     if std::fs::read(&installed_lock).is_ok_and(|installed| installed == lock) {
         return Ok(programs_in(&scratch));
     }
     for file in PINNED {
         std::fs::copy(suite.join(file), scratch.join(file))
-            .map_err(|error| format!("{SUITE}/{file}: {error}"))?;
+            .map_err(|error| format!("{}/{file}: {error}", suite.display()))?;
     }
     let mut npm = Command::new("npm");
     npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"])
         .current_dir(&scratch);
     program::run(&mut npm).map_err(|error| {
         format!(
-            "{error}\nthe end-to-end suite installs real agents with npm into {}; it needs npm and a \
+            "{error}\nthe end-to-end suite installs real programs with npm into {}; it needs npm and a \
              reachable registry",
             scratch.display()
         )

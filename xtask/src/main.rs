@@ -7,11 +7,14 @@
 )]
 
 mod bench;
+mod book;
 mod chaos;
+mod dist;
 mod e2e;
 mod generate;
 mod local_model;
 mod program;
+mod release;
 mod stages;
 mod tidy;
 mod trust;
@@ -35,6 +38,15 @@ cargo xtask TASK
   e2e [ARGS…]          run the end-to-end tests with the programs that they need; ARGS are passed to them
   ui-test [ARGS…]      test the dashboard in a browser (chromium, chromedriver); ARGS are passed to the tests
   chaos [ARGS…]        inject faults into real hubs and workers; without ARGS, the short form
+  dist [--target TRIPLE]… [--program PATH] [--output DIR]
+                       write the packages of a release: archive, wheel, npm packages, Debian package, SBOM, checksums
+  dist index|attest|image ARGS…
+                       checksums and the files of Homebrew and the AUR; an attestation by Selvedge; container images
+  release cut VERSION [--dry-run]
+                       set the version, cut the changelog, commit and tag
+  release check TAG | notes
+                       check that a tag is the version; print the section of the changelog
+  book                 build the documentation with mdBook and check its links
   local-model [ARGS…]  run one small task with a real model: from a package of pip, from --gguf FILE, or from
                        --server URL --model NAME
   trust [WORD]         measure and write the tables of docs/explanation/trust-measured.md whose titles contain the word
@@ -54,6 +66,9 @@ fn main() -> ExitCode {
         ["e2e", rest @ ..] => e2e::run(rest),
         ["ui-test", rest @ ..] => ui_test::run(rest),
         ["chaos", rest @ ..] => chaos::run(rest),
+        ["dist", rest @ ..] => dist::run(rest),
+        ["release", rest @ ..] => release::run(rest),
+        ["book"] => book::run(),
         ["local-model", rest @ ..] => local_model::run(rest),
         ["trust"] => trust::run(""),
         ["trust", word] => trust::run(word),

@@ -14,6 +14,14 @@ pub(crate) fn root() -> &'static Path {
     own.parent().unwrap_or(own)
 }
 
+/// The target that the compiler of this machine compiles for.
+pub(crate) fn host_triple() -> XtaskResult<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let version = program::capture_output(std::process::Command::new(rustc).arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.ok_or("`rustc -vV` prints no host")?.to_owned())
+}
+
 /// The parts of `cargo metadata` that are used here.
 #[derive(Debug, Deserialize)]
 pub(crate) struct CargoMetadata {
@@ -30,6 +38,12 @@ pub(crate) struct MetadataPackage {
     pub(crate) version: String,
     /// An SPDX expression.
     pub(crate) license: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) repository: Option<String>,
+    /// None for the packages of the workspace.
+    pub(crate) source: Option<String>,
+    #[serde(default)]
+    pub(crate) manifest_path: PathBuf,
     pub(crate) dependencies: Vec<Dependency>,
 }
 
@@ -71,11 +85,24 @@ impl CargoMetadata {
 
     /// Reads all packages that are built on this platform. Downloads missing ones.
     pub(crate) fn with_dependencies() -> XtaskResult<Self> {
-        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let version = program::capture_output(std::process::Command::new(rustc).arg("-vV"))?;
-        let host = version.lines().find_map(|line| line.strip_prefix("host: "));
-        let host = host.ok_or("`rustc -vV` prints no host")?;
-        Self::read(&["--locked", "--all-features", "--filter-platform", host])
+        Self::read(&[
+            "--locked",
+            "--all-features",
+            "--filter-platform",
+            &host_triple()?,
+        ])
+    }
+
+    /// Reads the packages that are built for a target, with the default features. Downloads missing ones.
+    pub(crate) fn for_target(triple: &str) -> XtaskResult<Self> {
+        Self::read(&["--locked", "--filter-platform", triple])
+    }
+
+    /// Returns a package of the workspace.
+    pub(crate) fn package(&self, name: &str) -> XtaskResult<&MetadataPackage> {
+        let is_it = |package: &&MetadataPackage| package.name == name && package.source.is_none();
+        let missing = || format!("the workspace has no package `{name}`");
+        Ok(self.packages.iter().find(is_it).ok_or_else(missing)?)
     }
 
     fn read(args: &[&str]) -> XtaskResult<Self> {
@@ -119,6 +146,18 @@ impl CargoMetadata {
             }
         }
         found.into_values().collect()
+    }
+
+    /// Returns the packages that a package depends on at runtime, without those that they depend on.
+    pub(crate) fn runtime_edges(&self, id: &str) -> Vec<&MetadataPackage> {
+        let nodes = self.resolve.iter().flat_map(|resolve| &resolve.nodes);
+        let edges = nodes
+            .filter(|node| node.id == id)
+            .flat_map(|node| &node.deps);
+        let below = edges.filter(|edge| edge.is_runtime()).map(|edge| &edge.pkg);
+        below
+            .filter_map(|id| self.packages.iter().find(|package| package.id == *id))
+            .collect()
     }
 }
 

@@ -1,5 +1,6 @@
 //! The findings of a log, ready to be rendered within any budget.
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,7 +12,8 @@ use crate::record::{Failure, TestSummary};
 use crate::render::{self, BudgetKind};
 
 /// The findings of a log.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[non_exhaustive]
 pub struct Analysis {
     /// How the command ended, as passed by the caller.

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+#[cfg(feature = "schema")]
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,7 +18,8 @@ use crate::passing_output::PassingOutput;
 use crate::scan::scan;
 
 /// How the command that wrote the log ended. Only this decides between success and failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CommandStatus {
     /// It exited with this code.

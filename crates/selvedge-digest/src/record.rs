@@ -4,8 +4,10 @@
 //! ever added. Reading is lenient: unknown fields are ignored, missing ones get their default, an unknown
 //! [`FailureKind`] keeps its name. This module parses no logs.
 
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -13,7 +15,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub const SUMMARY_CHARS: usize = 100;
 
 /// One failure, as precisely as the tool reported it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case", default)]
 pub struct Failure {
     /// Kind of the failure.
@@ -127,6 +130,7 @@ impl<'de> Deserialize<'de> for FailureKind {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for FailureKind {
     fn schema_name() -> Cow<'static, str> {
         "FailureKind".into()
@@ -143,9 +147,8 @@ impl JsonSchema for FailureKind {
 }
 
 /// The kind of source of a [`Failure`], most reliable first.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FailureSource {
     /// A machine format: JSON, JUnit XML, SARIF, TAP.
@@ -159,7 +162,8 @@ pub enum FailureSource {
 }
 
 /// The results of the test runners in a log.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case", default)]
 pub struct TestSummary {
     /// Tests with a result: passed or failed.
@@ -221,7 +225,8 @@ impl TestSummary {
 
 /// A runner whose tests were read, and how completely they are named. Ids of two runs are comparable only if
 /// the same readers read them in the same mode, and if there are as many as the runner's closing line states.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case", default)]
 pub struct TestReader {
     /// The runner: `pytest`, `node:test`, `junit`.
@@ -237,7 +242,8 @@ pub struct TestReader {
 }
 
 /// A bounded list of test ids, with the number of omitted ones.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(JsonSchema))]
 #[serde(rename_all = "snake_case", default)]
 pub struct TestIds {
     /// The ids in the order of the log, each as its runner writes it. If that is not unique and a

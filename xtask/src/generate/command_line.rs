@@ -1,4 +1,4 @@
-//! Documentation of the command line: manual page, completions, and a page with the help of every
+//! Documentation of the command line: manual pages, completions, and a page with the help of every
 //! command. All of it is printed by the binary itself, so that it cannot differ from the binary.
 
 use std::fmt::Write as _;
@@ -20,10 +20,7 @@ const SHELLS: [(&str, &str); 3] = [
 pub(super) fn generate_command_line() -> XtaskResult<GeneratedFiles> {
     let selvedge = SelvedgeBinary::build()?;
     let mut files = GeneratedFiles::new();
-    files.insert(
-        format!("{FOLDER}/selvedge.1"),
-        selvedge.capture_output(&["man"])?,
-    );
+    files.extend(selvedge.manual_pages()?);
     for (shell, file) in SHELLS {
         files.insert(
             format!("{FOLDER}/{file}"),
@@ -57,9 +54,28 @@ impl SelvedgeBinary {
     fn capture_output(&self, args: &[&str]) -> XtaskResult<String> {
         let mut command = Command::new(&self.0);
         let text = program::capture_output(command.args(args).env_clear().env("COLUMNS", "100"))?;
-        let lines = text.lines().map(str::trim_end).collect::<Vec<_>>();
-        Ok(lines.join("\n") + "\n")
+        Ok(trim_lines(&text))
     }
+
+    /// The manual page of every command.
+    fn manual_pages(&self) -> XtaskResult<GeneratedFiles> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().to_string_lossy();
+        self.capture_output(&["man", "--dir", &path])?;
+        let mut pages = GeneratedFiles::new();
+        for entry in std::fs::read_dir(folder.path())? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let text = std::fs::read_to_string(entry.path())?;
+            pages.insert(format!("{FOLDER}/man/{name}"), trim_lines(&text));
+        }
+        Ok(pages)
+    }
+}
+
+fn trim_lines(text: &str) -> String {
+    let lines = text.lines().map(str::trim_end).collect::<Vec<_>>();
+    lines.join("\n") + "\n"
 }
 
 fn reference(selvedge: &SelvedgeBinary) -> XtaskResult<String> {

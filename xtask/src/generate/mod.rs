@@ -11,7 +11,7 @@ use std::path::Path;
 use crate::{XtaskResult, workspace};
 
 /// Folders that contain only generated files.
-const FOLDERS: [&str; 2] = ["docs/schemas", "docs/generated"];
+const FOLDERS: [&str; 3] = ["docs/schemas", "docs/generated", "docs/generated/man"];
 
 /// File contents, by path from the root.
 type GeneratedFiles = BTreeMap<String, String>;
@@ -72,6 +72,9 @@ fn read_committed() -> XtaskResult<GeneratedFiles> {
         }
         for entry in std::fs::read_dir(path)? {
             let path = entry?.path();
+            if path.is_dir() {
+                continue;
+            }
             let text = std::fs::read_to_string(&path)?;
             files.insert(format!("{folder}/{}", file_name(&path)), text);
         }

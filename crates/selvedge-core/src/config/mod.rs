@@ -7,6 +7,7 @@
 mod agent;
 mod check;
 mod diagnostic;
+mod editor_schema;
 mod environment;
 mod flags;
 mod key;
@@ -24,13 +25,13 @@ mod values;
 mod tests;
 
 pub use diagnostic::{ConfigError, Diagnostic};
+pub use editor_schema::json_schema;
 pub use environment::VARIABLE_PREFIX as ENVIRONMENT_PREFIX;
 pub use flags::{FLAG_AGENT_NAME, Flags};
 pub use layer::ConfigLayer;
 pub use resolve::{ResolvedConfig, resolve};
 pub use show::Setting;
 pub use source::{ConfigSource, FileOwner, Origin, SourceSpan};
-pub use suggest::json_schema;
 pub use suggest::nearest;
 pub use values::{DurationError, HumanDuration};
 

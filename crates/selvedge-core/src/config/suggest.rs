@@ -1,35 +1,12 @@
 //! Suggestions for unknown keys.
 
-use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+use super::editor_schema::json_schema;
 use super::key::{KeySegment, SettingKey};
-use super::schema::Config;
 
 /// Minimum Jaro-Winkler similarity of two words at which one may be a typo of the other.
 const MIN_SIMILARITY: f64 = 0.8;
-
-/// Returns the JSON Schema of `selvedge.toml`, without references: for editors, and for suggestions.
-pub fn json_schema() -> Value {
-    let settings =
-        SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let mut schema = settings
-        .into_generator()
-        .into_root_schema_for::<Config>()
-        .to_value();
-    // A layer may omit any key of the tables: `default.toml` is below all layers.
-    for part in [
-        "/properties/verification",
-        "/properties/limits",
-        "/properties/workspace",
-        "",
-    ] {
-        if let Some(Value::Object(table)) = schema.pointer_mut(part) {
-            table.remove("required");
-        }
-    }
-    schema
-}
 
 /// Returns the element of `known` that is most similar to `word`, if any is similar enough.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use selvedge_core::config::{self, Flags};
-use selvedge_core::model::{AgentSpec, RunId, Task};
+use selvedge_core::model::{AgentSpec, RunId, Task, exit_code};
 use uuid::Uuid;
 
 use super::{environment, load_settings};
@@ -45,7 +45,17 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8, CliError> {
     let resolved = resolve::run_spec(&task, &settings, &dir, true)?;
     resolved.notices.iter().for_each(|text| print_notice(text));
     let run_id = RunId::new(Uuid::now_v7());
-    launch::begin(&home, run_id, &resolved.spec, &args.format.into())
+    let code = launch::begin(&home, run_id, &resolved.spec, &args.format.into())?;
+    if args.agent.is_none() && code == exit_code::VERIFIED {
+        print_next_steps();
+    }
+    Ok(code)
+}
+
+fn print_next_steps() {
+    let dim = |text: &str| errln!("{}", style::dim(text));
+    dim("\nnext, with a real agent: selvedge demo --agent claude (or another one that `selvedge doctor` finds)");
+    dim("in your repository:      selvedge init, then selvedge run \"what to do\"");
 }
 
 fn print_introduction(dir: &Path, agent: Option<&str>) {

@@ -10,7 +10,16 @@ use selvedge_core::model::{Step, StepKind};
 use super::setup::SetupLine;
 use super::trial::{Trial, TriedProposal};
 
-const HEADER: &str = "\
+/// The line by which editors find the schema: descriptions, completion and errors while typing.
+const SCHEMA: &str = concat!(
+    "#:schema ",
+    env!("CARGO_PKG_REPOSITORY"),
+    "/raw/v",
+    env!("CARGO_PKG_VERSION"),
+    "/docs/schemas/config.json\n"
+);
+
+const HEADER: &str = "
 # Checks that must pass before `selvedge run` reports an agent's work as verified.
 #
 # All settings and their documentation: `selvedge config default`.
@@ -41,7 +50,7 @@ pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Renders the file.
 pub(crate) fn settings_document(tried: &[TriedProposal], setup: &[SetupLine]) -> String {
-    let mut text = HEADER.to_owned();
+    let mut text = SCHEMA.to_owned() + HEADER;
     text.push_str(&verification_table(tried));
     if !setup.is_empty() {
         text.push_str(&setup_table(setup));

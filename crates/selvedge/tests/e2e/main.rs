@@ -18,6 +18,7 @@ mod corpus;
 #[path = "../it/corrected.rs"]
 mod corrected;
 mod disk_full;
+mod dist;
 mod fixtures;
 mod replays;
 mod reports;

@@ -17,6 +17,7 @@ fn demo_fails_first_and_then_verifies() {
         "examples.txt:8",
         "retry 1 of 2",
         "✓ tests",
+        "selvedge demo --agent claude",
     ] {
         assert!(
             out.stderr.contains(part),

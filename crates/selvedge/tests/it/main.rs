@@ -18,6 +18,7 @@ mod crashes;
 mod crossed;
 mod escalation;
 mod evidence;
+mod examples;
 mod executions;
 mod exit_codes;
 mod exports;

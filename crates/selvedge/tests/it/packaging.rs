@@ -47,15 +47,31 @@ fn systemd_units_have_valid_commands() {
 }
 
 #[test]
-fn containerfile_has_a_valid_command() {
-    let text = file("Containerfile");
-    let entry = text
-        .lines()
-        .find_map(|line| line.strip_prefix("ENTRYPOINT "));
-    let command_line: Vec<String> = serde_json::from_str(entry.unwrap()).unwrap();
-    let mut command_line: Vec<&str> = command_line.iter().map(String::as_str).collect();
-    // The arguments from the comment at the top of the file.
-    command_line.extend(["--host", "hub.example", "--behind-proxy"]);
-    assert_command_is_accepted(&command_line);
-    assert!(text.contains("USER selvedge"), "not as root");
+fn containerfiles_have_valid_commands() {
+    for (role, more) in [
+        ("hub", &["--host", "hub.example", "--behind-proxy"][..]),
+        (
+            "worker",
+            &[
+                "--hub",
+                "https://hub.example:7700",
+                "--token-file",
+                "/run/secrets/worker-token",
+            ],
+        ),
+    ] {
+        let text = file(&format!("Containerfile.{role}"));
+        let entry = text
+            .lines()
+            .find_map(|line| line.strip_prefix("ENTRYPOINT "));
+        let command_line: Vec<String> = serde_json::from_str(entry.unwrap()).unwrap();
+        let mut command_line: Vec<&str> = command_line.iter().map(String::as_str).collect();
+        // The arguments from the comment at the top of the file.
+        for argument in more {
+            assert!(text.contains(argument), "{argument}");
+        }
+        command_line.extend(more);
+        assert_command_is_accepted(&command_line);
+        assert!(text.contains("\nUSER selvedge\n"), "not as root");
+    }
 }

@@ -2,8 +2,9 @@
 
 use super::{person, resolve};
 use crate::config::environment;
+use crate::config::json_schema;
 use crate::config::key::SettingKey;
-use crate::config::suggest::{all_keys, json_schema};
+use crate::config::suggest::all_keys;
 use crate::config::tree::{ConfigNode, ConfigValue};
 use crate::config::{DEFAULT_TOML, Origin};
 use crate::model::{AgentKind, RunSpec};
@@ -71,6 +72,59 @@ fn defaults_document_every_key() {
                 .any(|table| table.at(&SettingKey::dotted(name)).is_some());
             assert!(shown, "default.toml does not show `{name}` of {pointer}");
         }
+    }
+}
+
+#[test]
+fn schema_has_the_descriptions_and_values_of_the_defaults() {
+    let schema = json_schema();
+    let text = |pointer: &str| {
+        schema
+            .pointer(pointer)
+            .and_then(|it| it.as_str())
+            .unwrap_or("none")
+    };
+    let retries = "/properties/verification/properties/max_retries";
+    assert_eq!(
+        schema.pointer(&format!("{retries}/default")),
+        Some(&2.into())
+    );
+    assert!(text(&format!("{retries}/description")).starts_with("Retries after a first attempt"));
+    assert!(text("/properties/guard/description").starts_with("Files that no attempt may change"));
+    assert!(
+        text("/properties/budget/properties/cost_usd/description")
+            .starts_with("Cost in US dollars")
+    );
+    assert!(
+        text("/properties/checks/items/properties/run/description").starts_with("The command line")
+    );
+    assert!(
+        text("/properties/agents/additionalProperties/properties/model/description")
+            .starts_with("Model, as")
+    );
+    // Every key of a fixed table is described.
+    for key in all_keys(&schema) {
+        let pointer: String = key
+            .to_string()
+            .split('.')
+            .map(|name| format!("/properties/{name}"))
+            .collect();
+        assert!(
+            text(&format!("{pointer}/description")) != "none",
+            "{key} is not described in default.toml"
+        );
+    }
+    // A file sets what it wants to.
+    for table in [
+        "",
+        "/properties/judging",
+        "/properties/guard",
+        "/properties/sandbox",
+    ] {
+        assert!(
+            schema.pointer(&format!("{table}/required")).is_none(),
+            "{table}"
+        );
     }
 }
 

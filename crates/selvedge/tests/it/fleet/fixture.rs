@@ -113,6 +113,16 @@ impl HubFixture {
         self.env.root().join("admin.token")
     }
 
+    /// The administrator's token.
+    pub(crate) fn read_token(&self) -> String {
+        let token = std::fs::read_to_string(self.token()).unwrap();
+        token.trim().to_owned()
+    }
+
+    pub(crate) fn hub_url(&self) -> &str {
+        &self.url
+    }
+
     /// Prepares a command that connects to the hub.
     pub(crate) fn command(&self, args: &[&str]) -> Invocation {
         let command = self.with_ca(self.env.selvedge(args));
