@@ -16,7 +16,7 @@ import tempfile
 import termios
 import time
 
-COLUMNS, ROWS = 96, 46
+COLUMNS, ROWS = 100, 46
 # The last screen stays this long before the recording begins again.
 PAUSE = 8
 
@@ -25,8 +25,8 @@ def record(arguments, environment):
     """Yields the time and the text of each piece of output."""
     child, terminal = pty.fork()
     if child == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         os.execve(arguments[0], arguments, environment)
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     began, decoder = time.monotonic(), codecs.getincrementaldecoder("utf-8")()
     while True:
         try:
