@@ -54,8 +54,10 @@ pub(super) fn document(
         let found = checksums.get(&(package.name.as_str(), package.version.as_str()));
         found.copied()
     };
-    let (program, libraries): (Vec<_>, Vec<_>) =
-        packages.iter().copied().partition(|package| package.name == PACKAGE);
+    let (program, libraries): (Vec<_>, Vec<_>) = packages
+        .iter()
+        .copied()
+        .partition(|package| package.name == PACKAGE);
     let mut program: Vec<_> = program.iter().map(|it| component(it, None)).collect();
     let mut program = program.pop().ok_or("the program is not in the metadata")?;
     program["type"] = json!("application");

@@ -3,7 +3,7 @@
 use axum::Json;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
-use selvedge_protocol::Problem;
+use selvedge_protocol::{API_PATH, Problem};
 use serde_json::{Map, Value, json};
 
 use super::operations::{OPERATIONS, Operation, OperationAccess};
@@ -25,7 +25,7 @@ pub fn document() -> Value {
         path[operation.method.to_lowercase()] = document_entry;
     }
     let schemas = generator.take_definitions(true);
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Selvedge hub",
@@ -37,7 +37,78 @@ pub fn document() -> Value {
             "schemas": schemas,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
-    })
+    });
+    merge_string_constants(&mut document);
+    document
+}
+
+/// Replaces alternatives of single strings by one `enum`: generators of clients make a type of each alternative,
+/// although only the descriptions differ. The descriptions become part of that of the whole.
+fn merge_string_constants(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            if let Some((values, descriptions)) = string_constants(object) {
+                object.remove("oneOf");
+                object.insert("type".to_owned(), "string".into());
+                object.insert("enum".to_owned(), values.into());
+                let own = object.get("description").and_then(Value::as_str);
+                let lines = own.map(str::to_owned).into_iter().chain(descriptions);
+                let text = lines.collect::<Vec<_>>().join("\n");
+                object.insert("description".to_owned(), text.into());
+            }
+            object.values_mut().for_each(merge_string_constants);
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(merge_string_constants),
+        _ => {}
+    }
+}
+
+/// The values and their descriptions, if a schema consists of alternative strings.
+fn string_constants(schema: &Map<String, Value>) -> Option<(Vec<Value>, Vec<String>)> {
+    let (mut values, mut descriptions) = (Vec::new(), Vec::new());
+    for alternative in schema.get("oneOf")?.as_array()? {
+        if alternative.get("type")? != "string" {
+            return None;
+        }
+        if let Some(value) = alternative.get("const") {
+            if let Some(text) = alternative.get("description").and_then(Value::as_str) {
+                descriptions.push(format!("`{}`: {text}", value.as_str()?));
+            }
+            values.push(value.clone());
+        } else {
+            values.extend(alternative.get("enum")?.as_array()?.iter().cloned());
+        }
+    }
+    Some((values, descriptions))
+}
+
+/// A name for generated clients: `get_tasks`, `get_task`, `create_task`, `cancel_task`, `get_task_report`.
+fn operation_id(method: &str, path: &str) -> String {
+    let path = path.strip_prefix(API_PATH).unwrap_or(path);
+    let segments: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
+    let is_parameter = |index: usize| segments.get(index).is_some_and(|it| it.starts_with('{'));
+    let mut words = Vec::new();
+    for (index, segment) in segments.iter().enumerate() {
+        if is_parameter(index) {
+            continue;
+        }
+        let word = segment.split('.').next().unwrap_or_default();
+        // One of a collection.
+        words.push(match word.strip_suffix('s') {
+            Some(singular) if is_parameter(index + 1) => singular,
+            _ => word,
+        });
+    }
+    let verb = match method {
+        "POST" if words.len() > 1 => words.pop().unwrap_or_default().to_owned(),
+        "POST" => {
+            let collection = words.pop().unwrap_or_default();
+            words.push(collection.strip_suffix('s').unwrap_or(collection));
+            "create".to_owned()
+        }
+        method => method.to_lowercase(),
+    };
+    format!("{verb}_{}", words.join("_"))
 }
 
 fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Value) -> Value {
@@ -62,6 +133,8 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
             .push(json!({"name": name, "in": "query", "description": about, "schema": schema}));
     }
     let mut document_entry = json!({
+        "operationId": operation_id(operation.method, operation.path),
+        "tags": ["hub"],
         "summary": operation.summary,
         "parameters": parameters,
         "responses": {
@@ -83,4 +156,45 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
         document_entry["x-scopes"] = json!(scope_names);
     }
     document_entry
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn alternative_strings_are_one_enum() {
+        let document = document();
+        let state = &document["components"]["schemas"]["TaskState"];
+        assert_eq!(state["type"], "string");
+        assert_eq!(state["enum"][0], "queued");
+        let description = state["description"].as_str().unwrap();
+        assert!(
+            description.contains("`queued`: Waits for a worker."),
+            "{description}"
+        );
+    }
+
+    #[test]
+    fn operations_have_unique_names() {
+        let names: BTreeSet<String> = OPERATIONS
+            .iter()
+            .map(|operation| operation_id(operation.method, operation.path))
+            .collect();
+        assert_eq!(names.len(), OPERATIONS.len(), "{names:?}");
+        for name in [
+            "create_task",
+            "get_tasks",
+            "get_task",
+            "cancel_task",
+            "get_task_report",
+            "get_task_reports",
+            "delete_token",
+            "get_openapi",
+        ] {
+            assert!(names.contains(name), "{name} is not in {names:?}");
+        }
+    }
 }

@@ -54,7 +54,9 @@ pub(super) fn run(args: &DemoArgs) -> Result<u8, CliError> {
 
 fn print_next_steps() {
     let dim = |text: &str| errln!("{}", style::dim(text));
-    dim("\nnext, with a real agent: selvedge demo --agent claude (or another one that `selvedge doctor` finds)");
+    dim(
+        "\nnext, with a real agent: selvedge demo --agent claude (or another one that `selvedge doctor` finds)",
+    );
     dim("in your repository:      selvedge init, then selvedge run \"what to do\"");
 }
 

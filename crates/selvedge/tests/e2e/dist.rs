@@ -691,3 +691,140 @@ fn text_without_schema(file: &Path) -> String {
     let lines = text.lines().filter(|line| !line.starts_with("#:schema "));
     lines.map(|line| line.to_owned() + "\n").collect()
 }
+
+#[test]
+fn clients_are_generated_from_the_openapi_document() {
+    let hub = HubWithWorker::start();
+    let env = &hub.env;
+    let task = serde_json::json!({
+        "description": "do it",
+        "agent": "shell",
+        "command": "echo done > out",
+        "repository": env.work_dir(),
+        "verification_steps": [{"type": "command", "target": "grep -q done out"}],
+    });
+    let document = env.root().join("openapi.json");
+    let fetched = env
+        .command("curl")
+        .args(["-fsS", "--output"])
+        .arg(&document)
+        .arg(format!("{}/openapi.json", hub.url));
+    fetched.run().assert_success();
+    let examples = repository().join("examples/clients");
+    let client = |program: Invocation| {
+        let run = program
+            .env("SELVEDGE_HUB", &hub.url)
+            .env("SELVEDGE_TOKEN", &hub.token);
+        let out = run.env("TASK", task.to_string()).run();
+        out.assert_success();
+        assert_eq!(
+            out.stdout.trim(),
+            "succeeded: verified, 1 attempts",
+            "{out}"
+        );
+    };
+
+    let python = env.root().join("python");
+    fs::create_dir(&python).unwrap();
+    let generate = tool(env, "openapi-python-client")
+        .args(["generate", "--meta", "none", "--path"])
+        .arg(&document);
+    generate
+        .arg("--output-path")
+        .arg(python.join("selvedge_hub_client"))
+        .run()
+        .assert_success();
+    client(
+        tool(env, "python3")
+            .arg(examples.join("client.py"))
+            .env("PYTHONPATH", python),
+    );
+
+    // Beside the packages that it imports.
+    let npm = std::env::split_paths(&std::env::var_os(PROGRAMS).unwrap())
+        .next()
+        .unwrap();
+    let typescript = env.root().join("typescript");
+    fs::create_dir(&typescript).unwrap();
+    std::os::unix::fs::symlink(npm.parent().unwrap(), typescript.join("node_modules")).unwrap();
+    fs::copy(examples.join("client.mts"), typescript.join("client.mts")).unwrap();
+    let generate = tool(env, "openapi-typescript")
+        .arg(&document)
+        .args(["--output", "hub.d.ts"]);
+    generate.dir(&typescript).run().assert_success();
+    let compile = [
+        "--module",
+        "nodenext",
+        "--target",
+        "es2022",
+        "--strict",
+        "--skipLibCheck",
+        "client.mts",
+    ];
+    tool(env, "tsc")
+        .args(compile)
+        .dir(&typescript)
+        .run()
+        .assert_success();
+    client(tool(env, "node").arg(typescript.join("client.mjs")));
+}
+
+/// A hub with one worker that carries out shell tasks.
+struct HubWithWorker {
+    env: TestEnv,
+    url: String,
+    token: String,
+    _programs: [selvedge_testkit::SpawnedProgram; 2],
+}
+
+impl HubWithWorker {
+    fn start() -> Self {
+        let env = env_with_repo();
+        let token_file = env.root().join("admin.token");
+        let hub = env
+            .selvedge(["hub", "--listen", "127.0.0.1:0", "--admin-token-file"])
+            .arg(&token_file)
+            .spawn();
+        hub.wait_for_stdout("listening on http");
+        hub.wait_for_stdout("\n");
+        let stdout = hub.stdout();
+        let line = stdout
+            .lines()
+            .find(|line| line.contains("listening on"))
+            .unwrap();
+        let url = line.split_whitespace().last().unwrap().to_owned();
+        let worker_token = env.root().join("worker.token");
+        let add = env.selvedge([
+            "tokens",
+            "add",
+            "workers",
+            "--scope",
+            "worker",
+            "--hub",
+            &url,
+            "--token-file",
+        ]);
+        add.arg(&token_file)
+            .arg("--out")
+            .arg(&worker_token)
+            .run()
+            .assert_success();
+        let worker = env
+            .selvedge(["worker", "--name", "one", "--hub", &url, "--token-file"])
+            .arg(&worker_token);
+        let worker = worker
+            .arg("--workdir")
+            .arg(env.root().join("worker"))
+            .arg("--allow-path")
+            .arg(env.work_dir())
+            .spawn();
+        worker.wait_for_stderr("connected");
+        let token = fs::read_to_string(&token_file).unwrap().trim().to_owned();
+        Self {
+            env,
+            url,
+            token,
+            _programs: [hub, worker],
+        }
+    }
+}
