@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use self::matrix::AgentMatrix;
 use crate::XtaskResult;
+use crate::dist;
 use crate::program::{self, cargo};
 use crate::workspace::{self, CargoMetadata};
 
@@ -28,6 +29,14 @@ const AGENTS_IN_PYTHON: [&str; 2] = ["aider", "mini"];
 const PACKAGE_TESTS: &str = "dist";
 /// The folder of the packages; if it is set, they are not written again.
 const PACKAGES: &str = "SELVEDGE_E2E_PACKAGES";
+
+/// The targets of a release.
+const RELEASE_TARGETS: [&str; 4] = [
+    "x86_64-unknown-linux-musl",
+    "aarch64-unknown-linux-musl",
+    "x86_64-apple-darwin",
+    "aarch64-apple-darwin",
+];
 
 /// The document that contains the matrix of agents and scenarios.
 const DOCUMENT: &str = "docs/reference/agents.md";
@@ -83,50 +92,38 @@ pub(crate) fn suite_command(args: &[&str]) -> XtaskResult<Command> {
             std::env::join_paths([&npm, &pip])?,
         );
         if std::env::var_os(PACKAGES).is_none() {
-            tests.env(PACKAGES, write_packages(&pip)?);
+            tests.env(PACKAGES, write_packages()?);
         }
     }
     Ok(tests)
 }
 
 /// Writes the packages of the debug program, without symbols; returns their folder.
-fn write_packages(tools: &Path) -> XtaskResult<PathBuf> {
+fn write_packages() -> XtaskResult<PathBuf> {
     program::run(&mut cargo(["build", "--workspace", "--bin", "selvedge"]))?;
-    let target = CargoMetadata::workspace_only()?.target_directory;
-    let folder = target.join("e2e-packages");
-    std::fs::create_dir_all(&folder)?;
+    let metadata = CargoMetadata::workspace_only()?;
+    let folder = metadata.target_directory.join("e2e-packages");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    let (packages, index) = (folder.join("packages"), folder.join("index"));
+    std::fs::create_dir_all(&packages)?;
+    std::fs::create_dir_all(&index)?;
     let stripped = folder.join("selvedge");
     let mut strip = Command::new("strip");
     strip.arg("-o").arg(&stripped);
-    program::run(strip.arg(target.join("debug/selvedge")))?;
-    let packages = folder.join("packages");
-    let mut dist = Command::new(std::env::current_exe()?);
-    dist.arg("dist")
-        .arg("--program")
-        .arg(&stripped)
-        .arg("--output");
-    dist.arg(&packages).env("PATH", path_with(&[tools])?);
-    program::run(&mut dist)?;
+    program::run(strip.arg(metadata.target_directory.join("debug/selvedge")))?;
+    let path = |path: &Path| path.to_string_lossy().into_owned();
+    dist::run(&["--program", &path(&stripped), "--output", &path(&packages)])?;
     // The files of Homebrew and the AUR need an archive of each target.
-    let index = folder.join("index");
-    std::fs::create_dir_all(&index)?;
-    let version = &CargoMetadata::workspace_only()?
-        .package("selvedge")?
-        .version
-        .clone();
-    for triple in [
-        "x86_64-unknown-linux-musl",
-        "aarch64-unknown-linux-musl",
-        "x86_64-apple-darwin",
-        "aarch64-apple-darwin",
-    ] {
+    for triple in RELEASE_TARGETS {
+        let version = &metadata.package("selvedge")?.version;
         std::fs::write(
             index.join(format!("selvedge-{version}-{triple}.tar.gz")),
             triple,
         )?;
     }
-    let mut dist = Command::new(std::env::current_exe()?);
-    program::run(dist.args(["dist", "index", "--output"]).arg(&index))?;
+    dist::run(&["index", "--output", &path(&index)])?;
     Ok(folder)
 }
 

@@ -74,6 +74,11 @@ impl PackageTarget {
         is_linux && workspace::host_triple().is_ok_and(|host| host != self.triple)
     }
 
+    /// Whether its programs contain all libraries.
+    pub(super) fn is_static(&self) -> bool {
+        self.triple.ends_with("-musl")
+    }
+
     /// Name of the npm package with the program of this platform.
     pub(super) fn npm_package(&self) -> String {
         let (os, cpu) = self.npm_platform;
