@@ -103,6 +103,11 @@ impl Book {
                 let (address, _) = split_fragment(&link[2]);
                 let in_repository = normalise(&Path::new(SOURCE).join(path), address)
                     .filter(|_| is_relative(address) && !address.is_empty())
+                    // mdBook renames pages in links, also those of other folders.
+                    .map(|target| match root.join(&target).with_extension("md") {
+                        page if page.exists() => target.with_extension("md"),
+                        _ => target,
+                    })
                     .filter(|target| root.join(target).exists());
                 let is_in_book = normalise(path, address)
                     .is_some_and(|target| self.folder.join(target).is_file());
@@ -208,7 +213,8 @@ mod tests {
         std::fs::create_dir_all(built.join("how-to")).unwrap();
         let page = r##"<h1 id="top">x</h1><a href="../packaging">a</a> <a href="../../packaging">b</a>
             <a href="../index.html#start">c</a> <a href="../index.html#gone">d</a> <a href="#top">e</a>
-            <a href="none.html">f</a> <a href="https://x.example/y">g</a>"##;
+            <a href="none.html">f</a> <a href="https://x.example/y">g</a> <a href="../../NEWS.html">h</a>"##;
+        std::fs::write(root.join("NEWS.md"), "").unwrap();
         std::fs::write(built.join("how-to/a.html"), page).unwrap();
         std::fs::write(built.join("index.html"), r#"<p id="start">"#).unwrap();
         let mut book = Book::read(&built).unwrap();
@@ -217,6 +223,10 @@ mod tests {
         let written = std::fs::read_to_string(built.join("how-to/a.html")).unwrap();
         assert!(
             written.contains(r#"href="https://code.example/x/blob/main/packaging">b"#),
+            "{written}"
+        );
+        assert!(
+            written.contains("https://code.example/x/blob/main/NEWS.md"),
             "{written}"
         );
         assert_eq!(

@@ -252,7 +252,7 @@ fn wheel_metadata_is_that_of_the_project() {
     let env = env_with_repo();
     // The build from source, which has the same name and version: the sources are listed without being compiled.
     let sources = env.root().join("sdist");
-    let build = tool(&env, "maturin").args(["sdist", "--quiet", "--manifest-path"]);
+    let build = tool(&env, "maturin").args(["sdist", "--manifest-path"]);
     let build = build
         .arg(repository().join("crates/selvedge/Cargo.toml"))
         .arg("--out")
@@ -327,7 +327,8 @@ fn npm_launcher_runs_without_install_scripts() {
     out.assert_code(1);
     // Signals reach it.
     let launcher = cache.join("node_modules/selvedge/selvedge.js");
-    let started = env.root().join("started");
+    // Where the sandbox lets a check write.
+    let started = env.work_dir().join("started");
     let check = format!("echo > '{}'; sleep 300", started.display());
     let running = env
         .command("node")

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use super::fixture::SandboxFixture;
-use crate::fixtures::{wait_for, wait_until};
+use crate::fixtures::{make_executable, wait_for, wait_until};
 
 const IMAGE: &str = "localhost/selvedge-test";
 
@@ -153,6 +153,7 @@ on_engines!(
     container_of_killed_supervisor_is_removed_at_next_start,
     container_needs_an_image,
     container_reports_program_missing_in_the_image,
+    container_files_of_hub_and_worker_build,
 );
 
 /// A session's container is removed when the session ends, also when it is killed.
@@ -227,4 +228,60 @@ fn container_reports_program_missing_in_the_image(fixture: &SandboxFixture) {
         reason.contains("in the image localhost/selvedge-test"),
         "{reason}"
     );
+}
+
+/// The images of `packaging/` start their command as an ordinary user. Debian's packages are this machine's.
+fn container_files_of_hub_and_worker_build(fixture: &SandboxFixture) {
+    let engine = fixture.engine();
+    if let Engine::Docker = engine {
+        // It cannot mount folders while it builds.
+        return;
+    }
+    let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging");
+    let context = fixture.env.root().join("context");
+    // A small file in place of the tested program, which is mounted.
+    let program = "#!/bin/sh\nexec /program/selvedge \"$@\"\n";
+    make_executable(&fixture.env.write("../context/selvedge", program));
+    let base = format!("--build-arg=BASE={IMAGE}");
+    // The image has a file in /usr/local.
+    let mut run = vec![
+        "run".to_owned(),
+        "--rm".to_owned(),
+        "--network=none".to_owned(),
+    ];
+    for folder in ["bin", "lib", "lib64", "sbin"] {
+        run.push(format!("--volume=/usr/{folder}:/usr/{folder}:ro"));
+    }
+    let programs = Path::new(env!("CARGO_BIN_EXE_selvedge")).parent().unwrap();
+    run.push(format!("--volume={}:/program:ro", programs.display()));
+    run.extend(CONTAINER[1..].iter().map(|&limit| limit.to_owned()));
+    let start = |more: &[&str]| {
+        let args: Vec<&str> = run
+            .iter()
+            .map(String::as_str)
+            .chain(more.iter().copied())
+            .collect();
+        String::from_utf8(engine.run(&args).unwrap().stdout).unwrap()
+    };
+    for role in ["hub", "worker"] {
+        let file = packaging.join(format!("Containerfile.{role}"));
+        let tag = format!("localhost/selvedge-test-{role}");
+        let mut build = vec![
+            "build",
+            "--network=none",
+            &base,
+            "--build-arg=PACKAGES=",
+            "--tag",
+            &tag,
+        ];
+        build.extend(CONTAINER);
+        let (file, context) = (file.to_string_lossy(), context.to_string_lossy());
+        build.extend(["--file", &*file, &*context]);
+        engine.run(&build).unwrap();
+        let usage = format!("Usage: selvedge {role}");
+        let help = start(&[&tag, "--help"]);
+        assert!(help.contains(&usage), "{help}");
+        let user = start(&["--entrypoint=/usr/bin/id", &tag, "--user", "--name"]);
+        assert_eq!(user.trim(), "selvedge");
+    }
 }
