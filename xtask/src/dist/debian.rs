@@ -166,7 +166,7 @@ fn tar_gz(files: &[PackageFile], time: u64) -> XtaskResult<Vec<u8>> {
         .mtime(0)
         .write(Vec::new(), Compression::best());
     let mut archive = tar::Builder::new(encoder);
-    let mut header = |size: u64, mode: u32, kind: tar::EntryType| {
+    let header = |size: u64, mode: u32, kind: tar::EntryType| {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(kind);
         header.set_size(size);

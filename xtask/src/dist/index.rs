@@ -103,7 +103,8 @@ mod tests {
         let template = "v@VERSION@ @REPOSITORY@ @SHA256:a-b@ @SHA256:c@.";
         let mut checksums =
             BTreeMap::from([("selvedge-1.0.0-a-b.tar.gz".to_owned(), "12".to_owned())]);
-        let fill = |checksums| fill(template, "1.0.0", "https://x", checksums);
+        let fill =
+            |checksums: &BTreeMap<String, String>| fill(template, "1.0.0", "https://x", checksums);
         assert_eq!(fill(&checksums), Err("selvedge-1.0.0-c.tar.gz".to_owned()));
         checksums.insert("selvedge-1.0.0-c.tar.gz".to_owned(), "34".to_owned());
         assert_eq!(fill(&checksums).unwrap(), "v1.0.0 https://x 12 34.");

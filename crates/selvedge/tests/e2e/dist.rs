@@ -126,15 +126,17 @@ fn archive_is_complete_and_runs_the_demo() {
         assert!(root.join(file).is_file(), "{file} is not in {name}");
     }
     // Pages and completions are committed files, and could be those of another version.
-    let page = env.command(root.join("selvedge")).arg("man").run();
-    let packed = fs::read_to_string(root.join("man/selvedge.1")).unwrap();
-    let trimmed: String = page
-        .stdout
+    let pages = env.root().join("pages");
+    let man = env.command(root.join("selvedge")).args(["man", "--dir"]);
+    man.arg(&pages).run().assert_success();
+    let own = fs::read_to_string(pages.join("selvedge.1")).unwrap();
+    let own: String = own
         .lines()
         .map(|line| line.trim_end().to_owned() + "\n")
         .collect();
+    let packed = fs::read_to_string(root.join("man/selvedge.1")).unwrap();
     assert!(
-        packed == trimmed,
+        packed == own,
         "man/selvedge.1 is stale: `cargo xtask generate`"
     );
     let third_party = fs::read_to_string(root.join("THIRD-PARTY-LICENSES.txt")).unwrap();
@@ -475,6 +477,21 @@ fn sbom_is_valid_and_lists_what_is_linked() {
         "tests are not linked into the program"
     );
     assert_eq!(sbom["metadata"]["component"]["name"], "selvedge");
+}
+
+#[test]
+fn attestation_is_that_of_the_source_tree() {
+    let env = env_with_repo();
+    // The checkout may be another user's.
+    env.git(["config", "--global", "safe.directory", "*"]);
+    let statement = package("selvedge-", ".intoto.json");
+    let verify = env.selvedge(["attest", "verify"]).arg(&statement);
+    verify.dir(repository()).timeout(PATIENCE).run().assert_success();
+    let other = env.selvedge(["attest", "verify"]).arg(&statement);
+    other.run().assert_code(1);
+    let text = fs::read_to_string(&statement).unwrap();
+    let statement: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(statement["predicate"]["outcome"], "verified", "{text}");
 }
 
 #[test]
