@@ -114,7 +114,12 @@ fn write_packages() -> XtaskResult<PathBuf> {
     strip.arg("-o").arg(&stripped);
     program::run(strip.arg(metadata.target_directory.join("debug/selvedge")))?;
     let path = |path: &Path| path.to_string_lossy().into_owned();
-    dist::run(&["--program", &path(&stripped), "--output", &path(&packages)])?;
+    let (stripped, folder_of_packages) = (path(&stripped), path(&packages));
+    // A check that is quick; those of a release are in its workflow.
+    let check = ["attest", "--check", "bash -n .ci/run"];
+    let common = ["--program", &stripped, "--output", &folder_of_packages];
+    dist::run(&[&check[..], &common].concat())?;
+    dist::run(&common)?;
     // The files of Homebrew and the AUR need an archive of each target.
     for triple in RELEASE_TARGETS {
         let version = &metadata.package("selvedge")?.version;

@@ -486,7 +486,11 @@ fn attestation_is_that_of_the_source_tree() {
     env.git(["config", "--global", "safe.directory", "*"]);
     let statement = package("selvedge-", ".intoto.json");
     let verify = env.selvedge(["attest", "verify"]).arg(&statement);
-    verify.dir(repository()).timeout(PATIENCE).run().assert_success();
+    verify
+        .dir(repository())
+        .timeout(PATIENCE)
+        .run()
+        .assert_success();
     let other = env.selvedge(["attest", "verify"]).arg(&statement);
     other.run().assert_code(1);
     let text = fs::read_to_string(&statement).unwrap();
