@@ -70,8 +70,22 @@ pub(crate) fn run(args: &[&str]) -> XtaskResult {
     Ok(())
 }
 
-/// Installs what the suite needs; returns the command that runs it.
+/// Installs what the selected tests need; returns the command that runs them.
 pub(crate) fn suite_command(args: &[&str]) -> XtaskResult<Command> {
+    let mut tests = cargo(["test", "--workspace", "--test", "e2e", "--"]);
+    tests.args(args);
+    let filters: Vec<_> = args.iter().filter(|it| !it.starts_with('-')).collect();
+    let is_about_packages = |filter: &&&str| filter.starts_with(PACKAGE_TESTS);
+    if filters.is_empty() || !filters.iter().all(is_about_packages) {
+        provide_agents(&mut tests)?;
+    }
+    if filters.is_empty() || filters.iter().any(is_about_packages) {
+        provide_packages(&mut tests)?;
+    }
+    Ok(tests)
+}
+
+fn provide_agents(tests: &mut Command) -> XtaskResult {
     let programs = install_npm("", "e2e-agents")?;
     let python = install_python("python", "requirements.txt")?;
     let agents = AGENTS_IN_PYTHON
@@ -79,23 +93,23 @@ pub(crate) fn suite_command(args: &[&str]) -> XtaskResult<Command> {
         .map(|name| install_python(name, &format!("requirements-{name}.txt")))
         .collect::<XtaskResult<Vec<_>>>()?;
     let folders = std::iter::once(&programs).chain(&agents);
-    let mut tests = cargo(["test", "--workspace", "--test", "e2e", "--"]);
     tests
-        .args(args)
         .env("PATH", path_with(&[&programs, &python])?)
         .env("SELVEDGE_E2E_PROGRAMS", std::env::join_paths(folders)?);
-    if args.is_empty() || args.iter().any(|arg| arg.starts_with(PACKAGE_TESTS)) {
-        let npm = install_npm("dist", "e2e-dist-npm")?;
-        let pip = install_python("dist", "dist/requirements.txt")?;
-        tests.env(
-            "SELVEDGE_E2E_DIST_PROGRAMS",
-            std::env::join_paths([&npm, &pip])?,
-        );
-        if std::env::var_os(PACKAGES).is_none() {
-            tests.env(PACKAGES, write_packages()?);
-        }
+    Ok(())
+}
+
+fn provide_packages(tests: &mut Command) -> XtaskResult {
+    let npm = install_npm("dist", "e2e-dist-npm")?;
+    let pip = install_python("dist", "dist/requirements.txt")?;
+    tests.env(
+        "SELVEDGE_E2E_DIST_PROGRAMS",
+        std::env::join_paths([&npm, &pip])?,
+    );
+    if std::env::var_os(PACKAGES).is_none() {
+        tests.env(PACKAGES, write_packages()?);
     }
-    Ok(tests)
+    Ok(())
 }
 
 /// Writes the packages of the debug program, without symbols; returns their folder.
