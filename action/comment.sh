@@ -17,9 +17,8 @@ marker="<!-- selvedge: $GITHUB_WORKFLOW / $GITHUB_JOB -->"
 comments=${GITHUB_API_URL:-https://api.github.com}/repos/$GITHUB_REPOSITORY/issues
 # The token is not an argument, which other processes could read.
 call() {
-  printf 'header = "Authorization: Bearer %s"\n' "$SELVEDGE_TOKEN" |
-    curl --config - --fail --silent --show-error --retry 2 \
-      --header 'Accept: application/vnd.github+json' "$@"
+  curl --config <(printf 'header = "Authorization: Bearer %s"\n' "$SELVEDGE_TOKEN") --fail --silent --show-error \
+    --retry 2 --header 'Accept: application/vnd.github+json' "$@"
 }
 
 # GitHub accepts 65,536 characters.

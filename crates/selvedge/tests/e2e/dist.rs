@@ -584,10 +584,7 @@ fn workflows_and_templates_of_code_hosts_are_valid() {
             "vendor.github-issue-config",
             vec![root.join(".github/ISSUE_TEMPLATE/config.yml")],
         ),
-        (
-            "vendor.gitlab-ci",
-            vec![root.join("templates/selvedge.yml")],
-        ),
+        ("vendor.gitlab-ci", vec![gitlab_job(&env)]),
     ] {
         let check = tool(&env, "check-jsonschema")
             .args(["--builtin-schema", schema])
