@@ -37,7 +37,7 @@ pub(super) fn third_party_licences(metadata: &CargoMetadata) -> XtaskResult<Stri
     let mut document =
         format!("Selvedge contains the following libraries, under these licences.\n\n{list}");
     for (text, packages) in packages_by_text {
-        let packages = Vec::from_iter(packages).join(", ");
+        let packages = packages.into_iter().collect::<Vec<_>>().join(", ");
         write!(
             document,
             "\n{RULE}\n{packages}\n{RULE}\n\n{}\n",

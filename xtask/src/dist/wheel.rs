@@ -40,7 +40,7 @@ pub(super) fn write(package: &ReleasePackage, folder: &Path) -> XtaskResult<Path
         let hash = URL_SAFE_NO_PAD.encode(Sha256::digest(&file.contents));
         format!("{},sha256={hash},{}\n", file.path, file.contents.len())
     });
-    let record = record.collect::<String>() + &format!("{record_path},,\n");
+    let record = record.collect::<Vec<_>>().concat() + &format!("{record_path},,\n");
     files.push(PackageFile::new(record_path, record));
 
     let modified = zip_time(package.time)?;
@@ -65,10 +65,11 @@ fn core_metadata(package: &ReleasePackage) -> XtaskResult<String> {
         repository,
         ..
     } = package;
-    let licence_files: String = package
+    let licence_files: Vec<_> = package
         .licence_files()
         .map(|file| format!("License-File: {}\n", file.path))
         .collect();
+    let licence_files = licence_files.concat();
     let readme = package.readme_with_absolute_links()?;
     Ok(format!(
         "Metadata-Version: 2.4\nName: {PACKAGE}\nVersion: {version}\nSummary: {description}\n\
@@ -79,9 +80,10 @@ fn core_metadata(package: &ReleasePackage) -> XtaskResult<String> {
 
 fn wheel_metadata(package: &ReleasePackage) -> String {
     let platforms = package.target.wheel_platform.split('.');
-    let tags: String = platforms
+    let tags: Vec<_> = platforms
         .map(|platform| format!("Tag: py3-none-{platform}\n"))
         .collect();
+    let tags = tags.concat();
     format!("Wheel-Version: 1.0\nGenerator: cargo-xtask-dist\nRoot-Is-Purelib: false\n{tags}")
 }
 
