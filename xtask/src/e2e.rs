@@ -2,13 +2,17 @@
 //! runners. They are installed from npm and pip into folders under `target`, with the versions pinned
 //! in the suite; each Python agent has its own folder. Nothing is installed elsewhere. Fails if npm,
 //! python3 or their registries are missing; never skips.
+//!
+//! `--newest` tries the newest version of every agent instead, in separate folders, and reports which
+//! versions failed which scenarios.
 
 mod matrix;
+mod newest;
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use self::matrix::AgentMatrix;
 use crate::XtaskResult;
@@ -43,16 +47,12 @@ const DOCUMENT: &str = "docs/reference/agents.md";
 
 /// Runs the suite; `args` are passed to its test runner (names of tests, `--nocapture`, …). Prints the
 /// matrix of agents and scenarios. A full run fails if the document contains a different matrix.
+/// With `--newest` as the first argument it runs with the newest agents.
 pub(crate) fn run(args: &[&str]) -> XtaskResult {
-    let mut child = suite_command(args)?.stdout(Stdio::piped()).spawn()?;
-    let mut matrix = AgentMatrix::default();
-    let output = child.stdout.take().ok_or("the suite has no output")?;
-    for line in BufReader::new(output).lines() {
-        let line = line?;
-        println!("{line}");
-        matrix.read_line(&line);
+    if let ["--newest", args @ ..] = args {
+        return newest::run(args);
     }
-    let ended = child.wait()?;
+    let (ended, matrix) = run_suite(&mut suite_command(args)?)?;
     let table = matrix.to_markdown();
     if let Some(table) = &table {
         println!("{table}");
@@ -70,10 +70,22 @@ pub(crate) fn run(args: &[&str]) -> XtaskResult {
     Ok(())
 }
 
+/// Runs the suite's command, shows its output, and returns its matrix.
+fn run_suite(command: &mut Command) -> XtaskResult<(ExitStatus, AgentMatrix)> {
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let mut matrix = AgentMatrix::default();
+    let output = child.stdout.take().ok_or("the suite has no output")?;
+    for line in BufReader::new(output).lines() {
+        let line = line?;
+        println!("{line}");
+        matrix.read_line(&line);
+    }
+    Ok((child.wait()?, matrix))
+}
+
 /// Installs what the selected tests need; returns the command that runs them.
 pub(crate) fn suite_command(args: &[&str]) -> XtaskResult<Command> {
-    let mut tests = cargo(["test", "--workspace", "--test", "e2e", "--"]);
-    tests.args(args);
+    let mut tests = test_command(args);
     let filters: Vec<_> = args.iter().filter(|it| !it.starts_with('-')).collect();
     let is_about_packages = |filter: &&&str| filter.starts_with(PACKAGE_TESTS);
     if filters.is_empty() || !filters.iter().all(is_about_packages) {
@@ -85,6 +97,12 @@ pub(crate) fn suite_command(args: &[&str]) -> XtaskResult<Command> {
     Ok(tests)
 }
 
+fn test_command(args: &[&str]) -> Command {
+    let mut tests = cargo(["test", "--workspace", "--test", "e2e", "--"]);
+    tests.args(args);
+    tests
+}
+
 fn provide_agents(tests: &mut Command) -> XtaskResult {
     let programs = install_npm("", "e2e-agents")?;
     let python = install_python("python", "requirements.txt")?;
@@ -92,9 +110,19 @@ fn provide_agents(tests: &mut Command) -> XtaskResult {
         .iter()
         .map(|name| install_python(name, &format!("requirements-{name}.txt")))
         .collect::<XtaskResult<Vec<_>>>()?;
-    let folders = std::iter::once(&programs).chain(&agents);
+    set_programs(tests, &programs, &python, &agents)
+}
+
+/// Lets the suite use programs in these folders.
+fn set_programs(
+    tests: &mut Command,
+    programs: &Path,
+    python: &Path,
+    agents: &[PathBuf],
+) -> XtaskResult {
+    let folders = std::iter::once(programs).chain(agents.iter().map(PathBuf::as_path));
     tests
-        .env("PATH", path_with(&[&programs, &python])?)
+        .env("PATH", path_with(&[programs, python])?)
         .env("SELVEDGE_E2E_PROGRAMS", std::env::join_paths(folders)?);
     Ok(())
 }

@@ -35,7 +35,8 @@ cargo xtask TASK
   tidy                 check the conventions that no other tool checks
   licences             check that the licence of every dependency is permitted
   generate [--check]   write (or only compare) docs/schemas and docs/generated
-  e2e [ARGS…]          run the end-to-end tests with the programs that they need; ARGS are passed to them
+  e2e [ARGS…]          run the end-to-end tests with the programs that they need; ARGS are passed to them;
+                       --newest first: with the newest version of every agent, for a scheduled job
   ui-test [ARGS…]      test the dashboard in a browser (chromium, chromedriver); ARGS are passed to the tests
   chaos [ARGS…]        inject faults into real hubs and workers; without ARGS, the short form
   dist [--target TRIPLE]… [--program PATH] [--output DIR]

@@ -4,7 +4,9 @@
 //! same transaction that asks for it, so after a crash it is always known what was paid for.
 
 use selvedge_core::machine::{IllegalInputError, Input, JournalState, decide, evolve};
-use selvedge_core::model::{ENVELOPE_VERSION, Envelope, Event, RetryPolicy, RunId, Timestamp};
+use selvedge_core::model::{
+    ENVELOPE_VERSION, EffectKind, Envelope, Event, RetryPolicy, RunId, Timestamp,
+};
 use selvedge_core::redact::RedactError;
 use selvedge_core::run::{PendingEffect, Phase, Run, RunControl};
 use tokio::sync::watch;
@@ -56,6 +58,9 @@ pub struct Driver<'a> {
     pub observer: &'a dyn Observer,
     /// Clock.
     pub now: fn() -> Timestamp,
+    /// Whether a run that would have to wait is suspended instead, so that whoever drives it can do something else
+    /// meanwhile.
+    pub suspends_waits: bool,
     /// Requests to stop.
     pub stop: watch::Receiver<Option<StopRequest>>,
 }
@@ -82,6 +87,11 @@ impl Driver<'_> {
                 // No effect is running, so a requested stop takes place now.
                 (RunControl::Suspending | RunControl::Cancelling, ..) => Some(Input::Settled),
                 (_, Some(stop), _) => Some(stop),
+                (_, None, Some(pending)) if self.suspends_waits && is_wait(&pending) => {
+                    Some(Input::Suspend {
+                        reason: "the agent's usage limit is reached".to_owned(),
+                    })
+                }
                 (_, None, Some(pending)) => {
                     let (after, input) = self.run_effect(run_id, state, &pending).await?;
                     state = after;
@@ -207,6 +217,10 @@ impl Driver<'_> {
         let next = run.pending.first().filter(|_| free)?;
         (next.kind.retry_policy() != RetryPolicy::Idempotent && !next.started).then(|| next.clone())
     }
+}
+
+fn is_wait(pending: &PendingEffect) -> bool {
+    matches!(pending.kind, EffectKind::Wait { .. })
 }
 
 fn is_in_progress(run: &Run) -> bool {

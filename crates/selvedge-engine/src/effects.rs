@@ -43,6 +43,18 @@ enum SnapshotError {
     Join(#[from] JoinError),
 }
 
+/// The longest sleep before the clock is read again: the machine may be suspended meanwhile.
+const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Returns when the clock has reached this time.
+pub async fn wait_until(until: Timestamp) {
+    while let Ok(left) = Duration::try_from(until.duration_since(Timestamp::now()))
+        && !left.is_zero()
+    {
+        tokio::time::sleep(left.min(CLOCK_CHECK_INTERVAL)).await;
+    }
+}
+
 /// Where a run's effects take place.
 #[derive(Debug, Clone)]
 pub struct RunContext {
@@ -110,6 +122,10 @@ impl RunContext {
                     outcome: Box::new(outcome),
                 })
             }
+            EffectKind::Wait { until } => cancel
+                .run_until_cancelled(wait_until(*until))
+                .await
+                .map(|()| Input::Waited { effect }),
             EffectKind::Verify { attempt_number } => {
                 // Boxed: it is the largest of the effects.
                 let verified = Box::pin(self.verify(run, *attempt_number, now, progress, cancel));

@@ -63,6 +63,9 @@ pub enum WorkerMessage {
         id: u64,
         /// The leases.
         leases: Vec<LeaseToken>,
+        /// Those of them whose tasks wait for a usage limit and occupy no slot.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        waiting: Vec<LeaseId>,
     },
     /// Events and activities.
     TaskProgress(EntryHeader),

@@ -11,16 +11,23 @@ const PROGRAM: &str = include_str!("scripted_acp/agent.py");
 #[derive(Debug)]
 pub struct ScriptedAcpAgent {
     folder: PathBuf,
+    name: &'static str,
 }
 
 impl ScriptedAcpAgent {
     /// Writes the program and its script into a folder. The script is a list of sessions, each a list
     /// of steps; the program documents the steps.
     pub fn write(folder: &Path, sessions: &Value) -> Self {
+        Self::write_as("acp-agent.py", folder, sessions)
+    }
+
+    /// Writes the program under another name, so that it is taken for another one.
+    pub fn write_as(name: &'static str, folder: &Path, sessions: &Value) -> Self {
         let agent = Self {
             folder: folder.to_owned(),
+            name,
         };
-        std::fs::write(agent.file("py"), PROGRAM).expect("the folder can be written to");
+        std::fs::write(agent.program(), PROGRAM).expect("the folder can be written to");
         std::fs::write(agent.file("script"), sessions.to_string())
             .expect("the folder can be written to");
         agent
@@ -28,12 +35,13 @@ impl ScriptedAcpAgent {
 
     /// The command line that starts the agent.
     pub fn command_line(&self) -> Vec<PathBuf> {
-        let files = ["py", "script", "log"].map(|kind| self.file(kind));
-        std::iter::once("python3".into()).chain(files).collect()
+        let files = ["script", "log"].map(|kind| self.file(kind));
+        let program = ["python3".into(), self.program()];
+        program.into_iter().chain(files).collect()
     }
 
-    /// The messages that the agent received, of one kind: `prompt`, `initialize`, `new`, `set`,
-    /// `cancelled`.
+    /// The messages that the agent received, of one kind: `prompt`, `initialize`, `environment`,
+    /// `authenticate`, `new`, `set`, `set_model`, `set_mode`, `cancelled`.
     pub fn received(&self, kind: &str) -> Vec<Value> {
         let of_kind = |(name, value): (String, Value)| (name == kind).then_some(value);
         self.log().into_iter().filter_map(of_kind).collect()
@@ -52,6 +60,10 @@ impl ScriptedAcpAgent {
             entry.into_iter().next()
         });
         entries.collect()
+    }
+
+    fn program(&self) -> PathBuf {
+        self.folder.join(self.name)
     }
 
     fn file(&self, kind: &str) -> PathBuf {

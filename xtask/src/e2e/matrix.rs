@@ -36,6 +36,22 @@ impl AgentMatrix {
         }
     }
 
+    /// The scenarios in which an agent failed.
+    pub(super) fn failures(&self, agent: &str) -> Vec<String> {
+        let of_agent = self
+            .0
+            .iter()
+            .filter(|((name, _), ok)| name == agent && !**ok);
+        of_agent
+            .map(|((name, scenario), _)| format!("{name}::{scenario}"))
+            .collect()
+    }
+
+    /// Whether any scenario of an agent was run.
+    pub(super) fn has_agent(&self, agent: &str) -> bool {
+        self.0.keys().any(|(name, _)| name == agent)
+    }
+
     /// Formats the matrix as a Markdown table; none if no agent was tested.
     pub(super) fn to_markdown(&self) -> Option<String> {
         let agents: BTreeSet<_> = self.0.keys().map(|(agent, _)| agent).collect();
@@ -80,6 +96,8 @@ mod tests {
             "| `mini-swe` | ✓ | – | – | – | – | – | – | – |",
         ];
         assert_eq!(rows, expect);
+        assert_eq!(matrix.failures("codex"), ["codex::hang"]);
+        assert!(matrix.has_agent("mini-swe") && !matrix.has_agent("gemini"));
         assert_eq!(AgentMatrix::default().to_markdown(), None);
     }
 }

@@ -153,6 +153,7 @@ fn attempt_mismatches(task: &ObservedTask) -> Vec<String> {
             AttemptEnd::Report => "report",
             AttemptEnd::SessionFailed => "session_failed",
             AttemptEnd::Interrupted => "interrupted",
+            AttemptEnd::UsageLimit => "usage_limit",
             AttemptEnd::Cancelled => "cancelled",
         });
         let may_be_missing =

@@ -37,6 +37,11 @@ pub(super) const VARIABLES: &[(&str, &str)] = &[
     ("SELVEDGE_LIMITS_TIMEOUT", "limits.timeout"),
     ("SELVEDGE_LIMITS_IDLE_TIMEOUT", "limits.idle_timeout"),
     ("SELVEDGE_LIMITS_MAX_TURNS", "limits.max_turns"),
+    ("SELVEDGE_LIMITS_USAGE_LIMIT", "limits.usage_limit"),
+    (
+        "SELVEDGE_LIMITS_USAGE_LIMIT_MAX_WAIT",
+        "limits.usage_limit_max_wait",
+    ),
     ("SELVEDGE_BUDGET_COST_USD", "budget.cost_usd"),
     ("SELVEDGE_BUDGET_TOKENS", "budget.tokens"),
     ("SELVEDGE_BUDGET_DURATION", "budget.duration"),

@@ -50,6 +50,8 @@ pub struct Flags {
     pub require_cost_reporting: bool,
     /// `--max-turns N`
     pub max_turns: Option<u32>,
+    /// `--on-usage-limit wait|stop`
+    pub on_usage_limit: Option<String>,
     /// `--sandbox auto|bubblewrap|landlock|podman|docker|none`
     pub sandbox: Option<String>,
     /// `--check-env NAME`, in order; any at all replace the configured ones.
@@ -103,6 +105,11 @@ impl ConfigLayer {
             text(&flags.verification_timeout),
         );
         set("--baseline", "verification.baseline", text(&flags.baseline));
+        set(
+            "--on-usage-limit",
+            "limits.usage_limit",
+            text(&flags.on_usage_limit),
+        );
         set(
             "--known-failures",
             "verification.known_failures_file",

@@ -18,7 +18,7 @@ use crate::guard::{Globs, Protection};
 use crate::model::{
     AgentSpec, BaselineMode, BetweenAttempts, Budget, ContainerSpec, EnvironmentSpec,
     KnownFailures, OnExhausted, ProtectionRule, SandboxSpec, SessionLimits, SetupSpec, Step,
-    SyntaxRules, VoteStrategy,
+    SyntaxRules, UsageLimitPolicy, VoteStrategy,
 };
 use crate::price::is_same;
 
@@ -66,6 +66,8 @@ pub struct ResolvedConfig {
     pub fail_on_unresolved_write_errors: bool,
     /// Limits for each session.
     pub limits: SessionLimits,
+    /// What happens when the usage limit of an agent's subscription is reached.
+    pub usage_limit: UsageLimitPolicy,
     /// Caps for the whole run.
     pub budget: Budget,
     /// Whether an agent that does not report what a budget needs is an error instead of a warning.
@@ -318,6 +320,10 @@ impl ResolvedConfig {
                 wall_ms: config.limits.timeout.0,
                 idle_timeout_ms: config.limits.idle_timeout.0,
                 max_turns,
+            },
+            usage_limit: UsageLimitPolicy {
+                action: config.limits.usage_limit,
+                max_wait_ms: config.limits.usage_limit_max_wait.0,
             },
             budget: Budget {
                 cost_micro_usd: config.budget.cost_usd.map(|dollars| dollars.0),

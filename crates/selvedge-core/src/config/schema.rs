@@ -13,8 +13,8 @@ use super::values::{
     UsdAmount,
 };
 use crate::model::{
-    BaselineMode, BetweenAttempts, OnExhausted, Price, ProtectionPolicy, SandboxBackend,
-    SandboxProfile, VoteStrategy,
+    BaselineMode, BetweenAttempts, OnExhausted, OnUsageLimit, Price, ProtectionPolicy,
+    SandboxBackend, SandboxProfile, VoteStrategy,
 };
 
 /// A `selvedge.toml`.
@@ -94,6 +94,8 @@ pub(super) struct JudgingTable {
 pub(super) struct LimitsTable {
     pub(super) timeout: HumanDuration,
     pub(super) idle_timeout: HumanDuration,
+    pub(super) usage_limit: OnUsageLimit,
+    pub(super) usage_limit_max_wait: HumanDuration,
     pub(super) max_turns: Option<BoundedInteger<1, 1_000_000>>,
 }
 

@@ -104,6 +104,17 @@ fn transition(run: &Run, input: Input, draft: &mut EventBatch) -> Result<(), Ill
             )?;
             transitions::after_session(effect, attempt_number, outcome, draft);
         }
+        (_, Phase::Waiting, Input::Waited { effect }) => {
+            let waits = |kind: &EffectKind| matches!(kind, EffectKind::Wait { .. });
+            run.effect(effect)
+                .filter(|pending| waits(&pending.kind))
+                .ok_or(IllegalInputError::NotPending {
+                    input: "waited",
+                    effect,
+                })?;
+            draft.push(Event::Waited { effect });
+            transitions::continue_after_usage_limit(draft);
+        }
         (_, Phase::Verifying(attempt_number), Input::Verified { effect, report }) => {
             pending_as(
                 run,

@@ -94,7 +94,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
                 pending.started = true;
             }
         }
-        Event::EffectFailed { effect, .. } => end_effect(run, *effect),
+        Event::EffectFailed { effect, .. } | Event::Waited { effect } => end_effect(run, *effect),
         Event::TreeSnapshotted {
             effect,
             tree,
@@ -175,8 +175,14 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
         Event::CancelRequested { .. } => run.control = RunControl::Cancelling,
         Event::SuspendRequested { .. } => run.control = RunControl::Suspending,
         Event::Suspended => run.control = RunControl::Suspended,
-        Event::Resumed { .. } => {
+        Event::Resumed { after_crash } => {
             discard_lost_judgements(run);
+            if !after_crash {
+                // Whoever resumes a suspended run decides that the time has come.
+                let waits =
+                    |pending: &PendingEffect| matches!(pending.kind, EffectKind::Wait { .. });
+                run.pending.retain(|pending| !waits(pending));
+            }
             // Invariant: a cancellation request is never lost.
             if run.control != RunControl::Cancelling {
                 run.control = RunControl::Running;

@@ -52,6 +52,11 @@ pub enum Input {
         /// Its outcome.
         outcome: Box<SessionOutcome>,
     },
+    /// The usage limit is reset.
+    Waited {
+        /// The effect that this answers.
+        effect: EffectId,
+    },
     /// The verification is complete.
     Verified {
         /// The effect that this answers.
@@ -114,6 +119,7 @@ impl Input {
             Self::Restored { .. } => "restored",
             Self::BaselineTaken { .. } => "baseline taken",
             Self::SessionEnded { .. } => "session ended",
+            Self::Waited { .. } => "waited",
             Self::Verified { .. } => "verified",
             Self::Judged { .. } => "judged",
             Self::Failed { .. } => "failed",

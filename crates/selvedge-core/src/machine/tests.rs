@@ -12,7 +12,7 @@ use crate::model::{
     AttemptEnd, Cost, CostSource, EffectKind, Envelope, Event, GateReport, Judgement, MicroUsd,
     Outcome, ReportStatus, RunSpec, SessionStatus, SnapshotReason,
 };
-use crate::run::Phase;
+use crate::run::{Phase, Run};
 
 fn worlds() -> impl Strategy<Value = SimulatedWorld> {
     use SessionStatus::{CannotSatisfy, Failed, Success, Timeout};
@@ -24,12 +24,16 @@ fn worlds() -> impl Strategy<Value = SimulatedWorld> {
         1 => Just(ReportStatus::Timeout), 1 => Just(ReportStatus::Error)
     ];
     let cost = prop::option::of(0..1000_u64);
+    let limit = prop::option::weighted(0.5, 0..40_000_i64);
     let fate =
-        (session, cost, report, 0..3_u8).prop_map(|(session, cost, report, tree)| AttemptScript {
-            session,
-            cost,
-            report,
-            tree,
+        (session, cost, report, limit, 0..3_u8).prop_map(|(session, cost, report, limit, tree)| {
+            AttemptScript {
+                session,
+                cost,
+                report,
+                usage_limit_wait: limit.filter(|_| session == Failed),
+                tree,
+            }
         });
     let gate = (0..4_u8).prop_map(|answer| GateReport {
         passed: [Some(true), Some(false), None, None][usize::from(answer)],
@@ -58,7 +62,9 @@ fn worlds() -> impl Strategy<Value = SimulatedWorld> {
         prop::collection::vec(mishap, 0..16),
     )
         .prop_map(
-            |(retries, shell, snapshots, baseline, cap, (tiers, gates), fates, mishaps)| {
+            |(retries, shell, snapshots, baseline, cap, (tiers, gates), mut fates, mishaps)| {
+                // The last one applies to all further attempts, of which there would be no end.
+                fates.last_mut().unwrap().usage_limit_wait = None;
                 SimulatedWorld {
                     retries,
                     shell,
@@ -187,8 +193,55 @@ fn fate(report: ReportStatus, tree: u8) -> AttemptScript {
         session: SessionStatus::Success,
         cost: Some(100),
         report,
+        usage_limit_wait: None,
         tree,
     }
+}
+
+#[test]
+fn machine_waits_for_usage_limit_without_using_a_retry() {
+    let limited = AttemptScript {
+        session: SessionStatus::Failed,
+        usage_limit_wait: Some(3_600),
+        ..fate(ReportStatus::Fail, 1)
+    };
+    let mut limited_world = world(0, vec![limited.clone(), fate(ReportStatus::Pass, 2)]);
+    let simulation = Simulation::play(&limited_world);
+    let run = simulation.run();
+    assert_eq!((run.outcome(), run.used_attempts()), (Outcome::Verified, 1));
+    assert_eq!(run.attempts[0].end, Some(AttemptEnd::UsageLimit));
+    assert_eq!((run.attempts[1].retry, run.crashes), (0, 0));
+    assert_eq!(run.cost().at_least(), MicroUsd(200), "both sessions cost");
+    let left_by_session = &run.attempts[1].from_tree;
+    assert!(left_by_session.is_some() && *left_by_session != run.start_tree);
+    assert_eq!(simulation.count(|it| matches!(it, Event::Waited { .. })), 1);
+    let suspended = |it: &Event| matches!(it, Event::SuspendRequested { .. });
+    assert_eq!(simulation.count(suspended), 0);
+
+    // Whoever resumes a run that was suspended while it waited does not wait.
+    limited_world.mishaps = vec![EffectInterruption::None, EffectInterruption::Suspend];
+    let simulation = Simulation::play(&limited_world);
+    assert_eq!(simulation.run().outcome(), Outcome::Verified);
+    assert_eq!(simulation.count(|it| matches!(it, Event::Waited { .. })), 0);
+    // A cancelled run does not wait, either.
+    limited_world.mishaps = vec![EffectInterruption::None, EffectInterruption::Cancel];
+    let simulation = Simulation::play(&limited_world);
+    assert_eq!(simulation.run().outcome(), Outcome::Cancelled);
+
+    // A wait that is too long suspends the run.
+    let long = AttemptScript {
+        usage_limit_wait: Some(7 * 3_600),
+        ..limited.clone()
+    };
+    let simulation = Simulation::play(&world(0, vec![long, fate(ReportStatus::Pass, 2)]));
+    assert_eq!(simulation.count(suspended), 1);
+    assert_eq!(simulation.run().outcome(), Outcome::Verified);
+
+    // An agent that reports a limit again and again does not keep the run going forever.
+    let mut fates = vec![limited; Run::MAX_USAGE_LIMITS + 1];
+    fates.push(fate(ReportStatus::Pass, 2));
+    let simulation = Simulation::play(&world(0, fates));
+    assert_eq!(simulation.count(suspended), 1);
 }
 
 #[test]

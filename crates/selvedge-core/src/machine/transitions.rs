@@ -6,11 +6,11 @@ use super::input::IllegalInputError;
 use super::verdict::{self, Verdict};
 use crate::model::{
     AgentKind, AgentSpec, AttemptEnd, Baseline, BetweenAttempts, EffectId, EffectKind, Event,
-    GateReport, OnExhausted, Outcome, Report, ReportStatus, ReviewRecord, RunSpec, SessionOutcome,
-    SessionStatus, SnapshotReason, TreeId,
+    GateReport, OnExhausted, OnUsageLimit, Outcome, Report, ReportStatus, ReviewRecord, RunSpec,
+    SessionOutcome, SessionStatus, SnapshotReason, TreeId, UsageLimit,
 };
 use crate::prompt;
-use crate::run::{Phase, RunControl};
+use crate::run::{Phase, Run, RunControl};
 
 /// Maximum number of verifications of one attempt that could not be carried out before the run ends.
 pub(super) const MAX_VERIFICATION_RERUNS: u32 = 2;
@@ -84,13 +84,64 @@ fn start_retry(draft: &mut EventBatch) {
 /// Restarts an interrupted attempt under the next number, from the tree from which it began. The current content of the
 /// workspace is backed up first.
 fn restart_attempt(draft: &mut EventBatch) {
-    if interrupted_base_tree(draft).is_some() {
+    if stopped_at_usage_limit(draft.run()) {
+        continue_after_usage_limit(draft);
+    } else if interrupted_base_tree(draft).is_some() {
         draft.request(EffectKind::Snapshot {
             moment: SnapshotReason::Backup,
         });
     } else {
         begin_attempt(draft);
     }
+}
+
+/// Begins another attempt after a usage limit was reset, on the files as the limited session left them. A person may
+/// have changed them in the meantime, so that a snapshot is taken first.
+pub(super) fn continue_after_usage_limit(draft: &mut EventBatch) {
+    if draft.run().spec.snapshots {
+        draft.request(EffectKind::Snapshot {
+            moment: SnapshotReason::Backup,
+        });
+    } else {
+        begin_attempt(draft);
+    }
+}
+
+fn stopped_at_usage_limit(run: &Run) -> bool {
+    let last = run.attempts.last();
+    last.is_some_and(|it| it.end == Some(AttemptEnd::UsageLimit))
+}
+
+/// Ends an attempt whose agent reached the usage limit of its subscription: the run waits until the limit is reset, or
+/// is suspended. No retry is used.
+fn pause_for_usage_limit(limit: UsageLimit, draft: &mut EventBatch) {
+    close_attempt(AttemptEnd::UsageLimit, draft);
+    draft.request(EffectKind::Wait {
+        until: limit.resets_at,
+    });
+    // A requested cancellation has precedence.
+    if draft.run().control == RunControl::Running
+        && let Some(reason) = why_not_waiting(draft.run(), limit)
+    {
+        draft.push(Event::SuspendRequested { reason });
+    }
+}
+
+fn why_not_waiting(run: &Run, limit: UsageLimit) -> Option<String> {
+    let policy = run.spec.usage_limit;
+    let until = limit.resets_at.strftime("%F %R UTC");
+    let why = if policy.action == OnUsageLimit::Stop {
+        "`limits.usage_limit` is \"stop\""
+    } else if limit.wait_ms() > policy.max_wait_ms {
+        "longer than `limits.usage_limit_max_wait`"
+    } else if run.has_too_many_usage_limits() {
+        "it was reached too often"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "the usage limit of the agent's subscription is reached until {until}; {why}"
+    ))
 }
 
 /// The tree that a pending effect needs, if any.
@@ -149,6 +200,7 @@ pub(super) fn after_session(
     draft: &mut EventBatch,
 ) {
     let status = outcome.status;
+    let usage_limit = outcome.usage_limit;
     let reason = outcome
         .error
         .clone()
@@ -172,7 +224,10 @@ pub(super) fn after_session(
             RunControl::Cancelling => return close_attempt(AttemptEnd::Cancelled, draft),
             RunControl::Running => Outcome::InfraFailed,
         },
-        SessionStatus::Failed => Outcome::Failed,
+        SessionStatus::Failed => match usage_limit {
+            Some(limit) => return pause_for_usage_limit(limit, draft),
+            None => Outcome::Failed,
+        },
         SessionStatus::Timeout => Outcome::Timeout,
         SessionStatus::TurnLimit => Outcome::TurnLimit,
         SessionStatus::Budget => Outcome::Budget,

@@ -137,7 +137,7 @@ impl AgentKind {
             },
             Self::Acp => AgentCapabilities {
                 name: "acp",
-                api_retries: 0,
+                api_retries: 3,
                 supports_turn_limit: false,
                 cost_reporting: CostReporting::Unreliable,
                 reports_tokens: false,

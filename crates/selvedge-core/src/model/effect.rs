@@ -1,5 +1,6 @@
 //! Effects: actions as data, and whether they may be repeated after a crash.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,11 @@ pub enum EffectKind {
         #[serde(rename = "run_number")]
         attempt_number: u32,
     },
+    /// Wait until the usage limit of the agent's subscription is reset.
+    Wait {
+        /// When that is.
+        until: Timestamp,
+    },
     /// Run the checks on an attempt's work.
     Verify {
         /// The attempt.
@@ -80,9 +86,11 @@ impl EffectKind {
         match self {
             Self::Execute { .. } => RetryPolicy::AtMostOnce,
             Self::Judge { .. } => RetryPolicy::Billable,
-            Self::Snapshot { .. } | Self::Restore { .. } | Self::Baseline | Self::Verify { .. } => {
-                RetryPolicy::Idempotent
-            }
+            Self::Snapshot { .. }
+            | Self::Restore { .. }
+            | Self::Baseline
+            | Self::Wait { .. }
+            | Self::Verify { .. } => RetryPolicy::Idempotent,
         }
     }
 }

@@ -33,6 +33,8 @@ pub enum AttemptEnd {
     SessionFailed,
     /// It was interrupted: does not use a retry.
     Interrupted,
+    /// The usage limit of the agent's subscription was reached: does not use a retry.
+    UsageLimit,
     /// The run was cancelled.
     Cancelled,
 }
@@ -166,6 +168,11 @@ pub enum Event {
         attempt_number: u32,
         /// The reason.
         reason: String,
+    },
+    /// The wait for the reset of a usage limit is over.
+    Waited {
+        /// The effect that this ends.
+        effect: EffectId,
     },
     /// An attempt ended.
     AttemptClosed {

@@ -27,6 +27,7 @@ mod setup;
 mod spec;
 mod task;
 mod tools;
+mod usage_limit;
 
 pub use agent::{AgentCapabilities, AgentKind, CostReporting, PRECONFIGURED_PROGRAMS};
 pub use crossed::{CrossedReport, CrossedResult};
@@ -67,6 +68,7 @@ pub use task::{
     Subtask, SubtaskTree, Task,
 };
 pub use tools::ToolFolderChanges;
+pub use usage_limit::{OnUsageLimit, UsageLimit, UsageLimitPolicy};
 
 /// Failures, defined in the digest crate.
 pub use selvedge_digest::{Failure, FailureKind, FailureSource, TestSummary};

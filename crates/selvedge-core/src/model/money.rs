@@ -189,6 +189,17 @@ impl Usage {
     pub fn total(&self) -> u64 {
         self.tokens_in().saturating_add(self.output)
     }
+
+    /// The larger count of each kind of token, for two reports about the same request.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self {
+            input: self.input.max(other.input),
+            output: self.output.max(other.output),
+            cache_read: self.cache_read.max(other.cache_read),
+            cache_write: self.cache_write.max(other.cache_write),
+        }
+    }
 }
 
 impl Add for Usage {

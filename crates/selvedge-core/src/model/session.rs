@@ -8,6 +8,7 @@ use super::money::{Cost, MicroUsd, Usage};
 use super::processes::ProcessCleanup;
 use super::report::OutputRef;
 use super::sandbox::SandboxReport;
+use super::usage_limit::UsageLimit;
 
 /// How the session ended, according to the agent's own records and our two timeouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -87,6 +88,9 @@ pub struct SessionOutcome {
     /// Why it failed, in one or two lines; absent on success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The limit of the agent's subscription that ended it, if it failed for that reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage_limit: Option<UsageLimit>,
     /// The model that answered, by the agent's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -144,6 +148,7 @@ impl SessionOutcome {
             status,
             text: String::new(),
             error: None,
+            usage_limit: None,
             model: None,
             usage: Usage::default(),
             cost: Cost::UNKNOWN,

@@ -16,6 +16,7 @@ use super::money::{MicroUsd, Price};
 use super::sandbox::SandboxSpec;
 use super::setup::SetupSpec;
 use super::task::Step;
+use super::usage_limit::UsageLimitPolicy;
 
 /// A resolved agent: its program and configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -223,6 +224,9 @@ pub struct RunSpec {
     pub verification_timeout_ms: u64,
     /// Limits of each session.
     pub limits: SessionLimits,
+    /// What happens when the usage limit of an agent's subscription is reached.
+    #[serde(default)]
+    pub usage_limit: UsageLimitPolicy,
     /// Limits for the whole run.
     #[serde(default)]
     pub budget: Budget,

@@ -313,7 +313,9 @@ fn attempt_line(attempt: &Attempt) -> String {
                 names.join(", ")
             )
         }
-        (None, Some(AttemptEnd::Interrupted)) => format!("attempt {number}: interrupted"),
+        (None, Some(AttemptEnd::Interrupted | AttemptEnd::UsageLimit)) => {
+            format!("attempt {number}: interrupted")
+        }
         (None, _) => format!("attempt {number}: not verified"),
     }
 }

@@ -48,6 +48,7 @@ fn spec() -> RunSpec {
             idle_timeout_ms: 1,
             max_turns: None,
         },
+        usage_limit: crate::model::UsageLimitPolicy::default(),
         budget: Budget::default(),
         between_attempts: BetweenAttempts::Keep,
         on_exhausted: OnExhausted::Best,

@@ -53,7 +53,7 @@ pub(super) fn find_acp_agent(
         kind: AgentKind::Acp,
         program: words,
         model: own.as_ref().and_then(|agent| agent.model.clone()),
-        base_url: None,
+        base_url: own.as_ref().and_then(|agent| agent.base_url.clone()),
         env: own
             .as_ref()
             .map(|agent| agent.env.clone())
@@ -62,10 +62,14 @@ pub(super) fn find_acp_agent(
             .as_ref()
             .map(|agent| agent.env_from.clone())
             .unwrap_or_default(),
-        api_retries: AgentKind::Acp.capabilities().api_retries,
+        api_retries: own
+            .as_ref()
+            .map_or(AgentKind::Acp.capabilities().api_retries, |agent| {
+                agent.api_retries
+            }),
         deterministic: false,
         prompt_as_argument: false,
-        server_by_repository: false,
+        server_by_repository: own.as_ref().is_some_and(|agent| agent.server_by_repository),
         effort: own.as_ref().and_then(|agent| agent.effort.clone()),
         max_turns: None,
         price: own.as_ref().and_then(|agent| agent.price),

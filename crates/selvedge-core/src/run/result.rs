@@ -115,6 +115,11 @@ impl Run {
         let reason = match (&self.conclusion, &self.review) {
             (Some(decided), _) if self.finished => decided.reason.clone(),
             (_, Some(review)) => review.clone(),
+            _ if let Some(until) = self.waits_until() => format!(
+                "the usage limit of the agent's subscription is reached until {}; `selvedge resume` \
+                 continues the run",
+                until.strftime("%F %R UTC")
+            ),
             _ => "stopped before an outcome was decided; `selvedge resume` continues the run"
                 .to_owned(),
         };

@@ -126,6 +126,8 @@ pub enum Phase {
     Baseline,
     /// The agent is running.
     Executing(u32),
+    /// The usage limit of the agent's subscription is reached.
+    Waiting,
     /// The snapshot of the attempt is taken.
     Sealing,
     /// The checks are running.
@@ -145,6 +147,17 @@ pub enum Phase {
 }
 
 impl Run {
+    /// Maximum number of attempts that end at a usage limit before the run no longer waits: an agent whose limit is
+    /// reached again at once would otherwise never stop.
+    pub const MAX_USAGE_LIMITS: usize = 12;
+
+    /// Whether more attempts than that ended at a usage limit.
+    pub fn has_too_many_usage_limits(&self) -> bool {
+        let limited = self.attempts.iter();
+        let limited = limited.filter(|it| it.end == Some(AttemptEnd::UsageLimit));
+        limited.count() > Self::MAX_USAGE_LIMITS
+    }
+
     /// The current phase.
     pub fn phase(&self) -> Phase {
         if self.finished {
@@ -157,6 +170,7 @@ impl Run {
             None => Phase::Between,
             Some(EffectKind::Baseline) => Phase::Baseline,
             Some(EffectKind::Execute { attempt_number }) => Phase::Executing(*attempt_number),
+            Some(EffectKind::Wait { .. }) => Phase::Waiting,
             Some(EffectKind::Verify { attempt_number }) => Phase::Verifying(*attempt_number),
             Some(EffectKind::Judge { attempt_number, .. }) => Phase::Judging(*attempt_number),
             Some(EffectKind::Snapshot {
@@ -232,6 +246,14 @@ impl Run {
     /// The attempt that has begun and not ended.
     pub fn open_attempt(&self) -> Option<&Attempt> {
         self.attempts.last().filter(|attempt| attempt.end.is_none())
+    }
+
+    /// When the usage limit is reset that the run waits for, if it does.
+    pub fn waits_until(&self) -> Option<Timestamp> {
+        self.pending.iter().find_map(|pending| match pending.kind {
+            EffectKind::Wait { until } => Some(until),
+            _ => None,
+        })
     }
 
     /// The attempt with this number.

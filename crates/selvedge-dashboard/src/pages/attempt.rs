@@ -146,6 +146,10 @@ fn outcome(attempt: &Attempt) -> (String, &'static str) {
         (Some(AttemptEnd::Interrupted), _) => {
             ("interrupted: does not count as a retry".to_owned(), "error")
         }
+        (Some(AttemptEnd::UsageLimit), _) => (
+            "usage limit reached: does not count as a retry".to_owned(),
+            "error",
+        ),
         (Some(AttemptEnd::Cancelled), _) => ("cancelled".to_owned(), "error"),
         (_, Some(report)) => {
             use selvedge_core::model::ReportStatus as S;

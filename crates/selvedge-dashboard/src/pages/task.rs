@@ -268,6 +268,7 @@ fn phase_description(phase: Phase) -> &'static str {
         Phase::Preparing => "Taking a snapshot of the starting tree.",
         Phase::Baseline => "Running the baseline checks on the starting tree.",
         Phase::Executing(_) => "The agent is running.",
+        Phase::Waiting => "Waiting until the usage limit of the agent's subscription is reset.",
         Phase::Sealing => "Taking a snapshot of the attempt's tree.",
         Phase::Verifying(_) => "The checks are running.",
         Phase::Judging(_) => "Judges are reviewing the attempt.",

@@ -3,28 +3,33 @@
 //! separately, stored, and parsed into a session state like the records of any other program. The
 //! agent may ask for permissions and files, and gets access only to the workspace.
 
+mod command_paths;
 mod conversation;
+mod known_program;
 mod model;
 mod policy;
 mod transport;
 mod updates;
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use selvedge_core::model::{SessionOutcome, SessionStatus};
 use tokio_util::sync::CancellationToken;
 
+use super::attempt::{AttemptContext, FinishedSession, SessionRunner, SessionTry};
 use super::final_message::detect_cannot_satisfy;
 use super::jsonl::{self, ParsedSession, lock_parser};
 use super::program::{self, LaunchSpec};
+use super::retry::Backoff;
 use super::{Agent, SessionRequest, env};
 use crate::activity::Progress;
 use crate::process::{EndReason, SessionExit, StderrMode, StdinSource, StopSignal};
 
 use self::conversation::{AcpConversation, ConversationEnd};
+use self::known_program::KnownProgram;
 use self::transport::AcpTransport;
 use self::updates::AcpUpdateParser;
 
@@ -42,39 +47,77 @@ impl Agent for AcpAgent {
         progress: &'a dyn Progress,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, SessionOutcome> {
-        run_session(request, progress, cancel)
-            .map(detect_cannot_satisfy)
-            .boxed()
+        let runner = AcpSessionRunner {
+            program: KnownProgram::recognize(&request.agent.program),
+            request,
+            progress,
+            cancel,
+        };
+        let attempt = AttemptContext {
+            request,
+            progress,
+            cancel,
+            backoff: Backoff::default(),
+            started: Instant::now(),
+        };
+        async move { detect_cannot_satisfy(attempt.run(&runner).await) }.boxed()
     }
 }
 
-async fn run_session(
-    request: &SessionRequest,
-    progress: &dyn Progress,
-    cancel: &CancellationToken,
-) -> SessionOutcome {
-    // Not read by the agent: stored beside the transcript, like any other agent's prompt.
-    if let Err(outcome) = program::write_prompt_file(request).await {
-        return outcome;
+/// Runs the sessions of one attempt.
+struct AcpSessionRunner<'a> {
+    program: KnownProgram,
+    request: &'a SessionRequest,
+    progress: &'a dyn Progress,
+    cancel: &'a CancellationToken,
+}
+
+impl SessionRunner for AcpSessionRunner<'_> {
+    fn run_session(&self, session: SessionTry) -> BoxFuture<'_, FinishedSession> {
+        async move {
+            if let Err(error) = self.program.prepare(self.request, session.allowance) {
+                let folder = &self.request.run_dir;
+                return FinishedSession::last(program::write_error_outcome(folder, &error));
+            }
+            let ended = run_session(self, session).await;
+            self.program.remove_prepared(self.request);
+            ended
+        }
+        .boxed()
+    }
+}
+
+async fn run_session(runner: &AcpSessionRunner<'_>, session: SessionTry) -> FinishedSession {
+    let AcpSessionRunner {
+        program: known,
+        request,
+        progress,
+        cancel,
+    } = *runner;
+    let mut environment =
+        env::with_run_vars(env::agent_env(&request.agent, &env::host_env()), request);
+    if let Err(error) = known.set_environment(request, session.allowance, &mut environment) {
+        let outcome = SessionOutcome::failed(SessionStatus::Failed, error.to_string());
+        return FinishedSession::last(outcome);
     }
     let wire = match AcpTransport::create(request) {
         Ok(wire) => wire,
-        Err(outcome) => return *outcome,
+        Err(outcome) => return FinishedSession::last(*outcome),
     };
-    let conversation = match AcpConversation::new(request, cancel) {
+    let conversation = match AcpConversation::new(request, session.cap, cancel) {
         Ok(conversation) => conversation,
-        Err(outcome) => return *outcome,
+        Err(outcome) => return FinishedSession::last(*outcome),
     };
     let launch = LaunchSpec {
-        argv: request.agent.program.clone(),
-        env: env::with_run_vars(env::agent_env(&request.agent, &env::host_env()), request),
+        argv: known.command_line(request),
+        env: environment,
         stdin: StdinSource::File(wire.path().to_owned()),
         streams: StderrMode::Separate,
         stop: StopSignal::Terminate,
-        wall: Duration::from_millis(request.limits.wall_ms),
-        writable_paths: Vec::new(),
+        wall: session.wall,
+        writable_paths: known.written_paths(request),
         is_task_command: true,
-        retry: 0,
+        retry: session.retry,
     };
     let reading = Arc::new(Mutex::new(ParsedSession::<AcpUpdateParser>::default()));
     let (sending, receiving, messages) = wire.into_parts();
@@ -93,9 +136,20 @@ async fn run_session(
         talk
     };
     let (ended, talk) = futures_util::join!(work, talk);
-    match ended {
-        Ok(ended) => session_outcome(request, &lock_parser(&reading), ended, talk, cancel),
-        Err(outcome) => outcome,
+    let reading = lock_parser(&reading);
+    let outcome = match ended {
+        Ok(ended) => session_outcome(request, &reading, ended, talk, cancel),
+        Err(outcome) => return FinishedSession::last(outcome),
+    };
+    // A session that was stopped by the user or a time limit is not retried.
+    let is_retried = outcome.status == SessionStatus::Failed
+        && outcome.usage_limit.is_none()
+        && !known.retries_itself();
+    FinishedSession {
+        outcome,
+        transient_api_failures: Some(&*reading)
+            .filter(|_| is_retried)
+            .and_then(jsonl::SessionParser::transient_api_failures),
     }
 }
 

@@ -30,15 +30,28 @@ const DEFAULT_MAX_TURNS: u32 = 10;
 const DEFAULT_CONTEXT_TOKENS: usize = 128_000;
 
 /// A model behind a provider's API as an agent.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct ApiAgent {
     backoff: Backoff,
+    busy_backoff: Backoff,
+}
+
+impl Default for ApiAgent {
+    fn default() -> Self {
+        Self {
+            backoff: Backoff::default(),
+            busy_backoff: Backoff::BUSY,
+        }
+    }
 }
 
 impl ApiAgent {
-    /// Sets the waits between retries.
+    /// Sets the waits between retries, also while the server is busy.
     pub fn with_backoff(backoff: Backoff) -> Self {
-        Self { backoff }
+        Self {
+            backoff,
+            busy_backoff: backoff,
+        }
     }
 }
 
@@ -49,7 +62,7 @@ impl Agent for ApiAgent {
         progress: &'a dyn Progress,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, SessionOutcome> {
-        run_session(request, self.backoff, progress, cancel)
+        run_session(request, *self, progress, cancel)
             .map(detect_cannot_satisfy)
             .boxed()
     }
@@ -57,7 +70,7 @@ impl Agent for ApiAgent {
 
 async fn run_session(
     request: &SessionRequest,
-    backoff: Backoff,
+    agent: ApiAgent,
     progress: &dyn Progress,
     cancel: &CancellationToken,
 ) -> SessionOutcome {
@@ -72,7 +85,8 @@ async fn run_session(
     let habits = SessionDefaults {
         turns: DEFAULT_MAX_TURNS,
         context: DEFAULT_CONTEXT_TOKENS,
-        backoff,
+        backoff: agent.backoff,
+        busy_backoff: agent.busy_backoff,
     };
     chat::run_session(request, &client, habits, progress, cancel).await
 }

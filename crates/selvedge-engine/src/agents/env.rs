@@ -293,6 +293,24 @@ mod tests {
     }
 
     #[test]
+    fn env_of_acp_agent_has_gateways_of_all_programs() {
+        let ours = [
+            "ANTHROPIC_BASE_URL",
+            "API_TIMEOUT_MS",
+            "AWS_PROFILE",
+            "GOOGLE_GEMINI_BASE_URL",
+            "INITIAL_AGENT_MODE",
+            "MODEL_PROVIDER",
+            "OPENAI_BASE_URL",
+        ];
+        let expect: Vec<_> = ours
+            .into_iter()
+            .filter(|name| *name != "AWS_PROFILE")
+            .collect();
+        check(AgentKind::Acp, &ours, &expect);
+    }
+
+    #[test]
     fn env_hides_outer_agent() {
         let ours = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CONFIG_DIR"];
         check(AgentKind::Claude, &ours, &["CLAUDE_CONFIG_DIR"]);

@@ -9,6 +9,8 @@
 mod home;
 mod record;
 
+pub(super) use home::merge as merge_settings;
+
 #[cfg(test)]
 mod tests;
 
@@ -50,17 +52,7 @@ impl AgentCli for GeminiCli {
     type Parser = ParsedSession<record::GeminiEventParser>;
 
     fn prepare(&self, request: &SessionRequest, allowance: SessionAllowance) -> io::Result<()> {
-        let environment = env::agent_env(&request.agent, &env::host_env());
-        let has_key = environment.contains_key(OsStr::new(KEY));
-        let users = [HOME, "HOME"]
-            .iter()
-            .find_map(|name| environment.get(OsStr::new(name)))
-            .map(PathBuf::from);
-        home::create(
-            &session_home(request),
-            users.as_deref(),
-            build_settings(allowance, has_key),
-        )
+        prepare_home(request, allowance)
     }
 
     fn written_paths(&self, request: &SessionRequest) -> Vec<PathBuf> {
@@ -68,9 +60,7 @@ impl AgentCli for GeminiCli {
     }
 
     fn remove_prepared(&self, request: &SessionRequest) {
-        // It holds a copy of the user's settings, which may contain credentials. What cannot be
-        // removed is removed with the run's directory.
-        let _ = std::fs::remove_dir_all(session_home(request));
+        remove_home(request);
     }
 
     fn command_line(&self, request: &SessionRequest, _: SessionAllowance) -> Vec<String> {
@@ -92,15 +82,46 @@ impl AgentCli for GeminiCli {
         _: SessionAllowance,
         environment: &mut EnvironmentMap,
     ) {
-        environment.insert(HOME.into(), session_home(request).into_os_string());
+        set_home(request, environment);
         if let Some(url) = &request.agent.base_url {
             environment.insert(URL.into(), url.into());
         }
     }
 }
 
-fn session_home(request: &SessionRequest) -> PathBuf {
+/// The home of one session.
+pub(super) fn session_home(request: &SessionRequest) -> PathBuf {
     request.session_file("home")
+}
+
+/// Creates that home, with these limits in its settings.
+pub(super) fn prepare_home(
+    request: &SessionRequest,
+    allowance: SessionAllowance,
+) -> io::Result<()> {
+    let environment = env::agent_env(&request.agent, &env::host_env());
+    let has_key = environment.contains_key(OsStr::new(KEY));
+    let users = [HOME, "HOME"]
+        .iter()
+        .find_map(|name| environment.get(OsStr::new(name)))
+        .map(PathBuf::from);
+    home::create(
+        &session_home(request),
+        users.as_deref(),
+        build_settings(allowance, has_key),
+    )
+}
+
+/// Makes the program use that home.
+pub(super) fn set_home(request: &SessionRequest, environment: &mut EnvironmentMap) {
+    environment.insert(HOME.into(), session_home(request).into_os_string());
+}
+
+/// Removes that home.
+pub(super) fn remove_home(request: &SessionRequest) {
+    // It holds a copy of the user's settings, which may contain credentials. What cannot be removed is
+    // removed with the run's directory.
+    let _ = std::fs::remove_dir_all(session_home(request));
 }
 
 fn build_settings(allowance: SessionAllowance, has_key: bool) -> Value {

@@ -7,6 +7,7 @@
 mod acp;
 mod aider;
 mod api;
+mod attempt;
 mod chat;
 mod claude;
 mod codex;
@@ -23,6 +24,7 @@ mod qwen;
 mod retry;
 mod shell;
 mod spend_limit;
+mod usage_limit;
 
 pub mod env;
 

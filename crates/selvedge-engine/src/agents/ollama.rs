@@ -27,15 +27,28 @@ const DEFAULT_CONTEXT_TOKENS: usize = 32_768;
 const CONTEXT_VARIABLE: &str = "OLLAMA_CONTEXT_LENGTH";
 
 /// A model behind an Ollama server as an agent.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct OllamaAgent {
     backoff: Backoff,
+    busy_backoff: Backoff,
+}
+
+impl Default for OllamaAgent {
+    fn default() -> Self {
+        Self {
+            backoff: Backoff::default(),
+            busy_backoff: Backoff::BUSY,
+        }
+    }
 }
 
 impl OllamaAgent {
-    /// Sets the waits between retries.
+    /// Sets the waits between retries, also while the server is busy.
     pub fn with_backoff(backoff: Backoff) -> Self {
-        Self { backoff }
+        Self {
+            backoff,
+            busy_backoff: backoff,
+        }
     }
 }
 
@@ -46,7 +59,7 @@ impl Agent for OllamaAgent {
         progress: &'a dyn Progress,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, SessionOutcome> {
-        run_session(request, self.backoff, progress, cancel)
+        run_session(request, *self, progress, cancel)
             .map(detect_cannot_satisfy)
             .boxed()
     }
@@ -54,7 +67,7 @@ impl Agent for OllamaAgent {
 
 async fn run_session(
     request: &SessionRequest,
-    backoff: Backoff,
+    agent: OllamaAgent,
     progress: &dyn Progress,
     cancel: &CancellationToken,
 ) -> SessionOutcome {
@@ -73,7 +86,8 @@ async fn run_session(
     let habits = SessionDefaults {
         turns: DEFAULT_MAX_TURNS,
         context: requested_context(request).unwrap_or(DEFAULT_CONTEXT_TOKENS),
-        backoff,
+        backoff: agent.backoff,
+        busy_backoff: agent.busy_backoff,
     };
     chat::run_session(request, &client, habits, progress, cancel).await
 }

@@ -9,7 +9,7 @@ mod tests;
 use std::path::PathBuf;
 
 use selvedge_core::gate;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::claude::ClaudeEventParser;
 use super::jsonl::{
@@ -39,13 +39,7 @@ impl AgentCli for QwenCode {
     const TURN_LIMIT_EXIT: Option<i32> = Some(53);
 
     fn files(&self, request: &SessionRequest, _: SessionAllowance) -> Vec<(PathBuf, String)> {
-        // The underlying library would retry each of its seven attempts.
-        let settings = json!({
-            "general": {"enableAutoUpdate": false},
-            "model": {"generationConfig": {"maxRetries": 0}},
-            "privacy": {"usageStatisticsEnabled": false},
-        });
-        vec![(settings_file(request), settings.to_string())]
+        vec![(settings_file(request), default_settings().to_string())]
     }
 
     fn command_line(&self, request: &SessionRequest, allowance: SessionAllowance) -> Vec<String> {
@@ -74,14 +68,30 @@ impl AgentCli for QwenCode {
         _: SessionAllowance,
         environment: &mut EnvironmentMap,
     ) {
-        let settings = settings_file(request).into_os_string();
-        environment.entry(DEFAULTS.into()).or_insert(settings);
+        set_default_settings(request, environment);
         if let Some(url) = &request.agent.base_url {
             environment.insert(URL.into(), url.into());
         }
     }
 }
 
-fn settings_file(request: &SessionRequest) -> PathBuf {
+/// Settings below the user's own.
+pub(super) fn default_settings() -> Value {
+    json!({
+        "general": {"enableAutoUpdate": false},
+        // The underlying library would retry each of its seven attempts.
+        "model": {"generationConfig": {"maxRetries": 0}},
+        "privacy": {"usageStatisticsEnabled": false},
+    })
+}
+
+/// Names the file with these settings, unless the user names one.
+pub(super) fn set_default_settings(request: &SessionRequest, environment: &mut EnvironmentMap) {
+    let settings = settings_file(request).into_os_string();
+    environment.entry(DEFAULTS.into()).or_insert(settings);
+}
+
+/// The file with these settings.
+pub(super) fn settings_file(request: &SessionRequest) -> PathBuf {
     request.session_file("settings.json")
 }

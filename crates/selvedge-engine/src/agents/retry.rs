@@ -5,7 +5,7 @@
 //! called at the edge.
 
 use std::hash::{BuildHasher, RandomState};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,18 @@ impl Default for Backoff {
     }
 }
 
+/// How often a request is sent again that a busy server refused (429, 503, 529), in addition to the
+/// agent's own number of retries.
+pub(super) const BUSY_RETRIES: u32 = 6;
+
 impl Backoff {
+    /// Waits for a busy server that does not say when it will accept requests: one to a few minutes in
+    /// total, because a limit per minute does not pass within seconds.
+    pub const BUSY: Self = Self {
+        base: Duration::from_secs(10),
+        cap: Duration::from_mins(1),
+    };
+
     /// No waits except those that the server requests.
     pub const NONE: Self = Self {
         base: Duration::ZERO,
@@ -43,6 +54,12 @@ impl Backoff {
         requested
             .unwrap_or_default()
             .saturating_add(ceiling.mul_f64(random.clamp(0.0, 1.0)))
+    }
+
+    /// The wait before this retry for a busy server: at least half of the step's ceiling, because a
+    /// wait near zero would waste the retry.
+    pub(super) fn busy_delay(&self, retry: u32, random: f64) -> Duration {
+        self.delay(retry, None, f64::midpoint(1.0, random.clamp(0.0, 1.0)))
     }
 }
 
@@ -80,6 +97,12 @@ pub(super) fn is_transient(status: u16) -> bool {
     // implemented, version not supported, network authentication required.
     let is_fault = (500..600).contains(&status) && !matches!(status, 501 | 505 | 511);
     is_fault || matches!(status, 408 | 425 | 429)
+}
+
+/// Whether this status says that the server is busy or that a rate limit is reached: it will answer
+/// later, but usually not within seconds.
+pub(super) fn is_busy(status: u16) -> bool {
+    matches!(status, 429 | 503 | 529)
 }
 
 /// Words of transient API failures, for error texts without a status.
@@ -123,10 +146,15 @@ pub(super) fn is_transient_message(message: &str) -> bool {
     }
 }
 
-/// The wait requested by a `Retry-After` header in seconds. A date is not supported; then the
-/// backoff alone decides.
-pub(super) fn parse_retry_after(header: &str) -> Option<Duration> {
-    header.trim().parse().ok().map(Duration::from_secs)
+/// The wait requested by a `Retry-After` header: a number of seconds, or a date. A date in the past
+/// requests no wait.
+pub(super) fn parse_retry_after(header: &str, now: SystemTime) -> Option<Duration> {
+    let header = header.trim();
+    if let Ok(seconds) = header.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = httpdate::parse_http_date(header).ok()?;
+    Some(date.duration_since(now).unwrap_or_default())
 }
 
 /// An unpredictable number in `0..1`.
@@ -160,7 +188,8 @@ mod tests {
 
     #[test]
     fn retry_waits_as_long_as_the_server_requests() {
-        let requested = parse_retry_after(" 60 ");
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_717);
+        let requested = parse_retry_after(" 60 ", now);
         assert_eq!(
             BACKOFF.delay(1, requested, 0.5),
             Duration::from_millis(60_500)
@@ -169,7 +198,31 @@ mod tests {
             Backoff::NONE.delay(9, requested, 1.0),
             Duration::from_mins(1)
         );
-        assert_eq!(parse_retry_after("Fri, 31 Dec 1999 23:59:59 GMT"), None);
+        for date in [
+            "Sun, 06 Nov 1994 08:49:37 GMT",
+            "Sunday, 06-Nov-94 08:49:37 GMT",
+            "Sun Nov  6 08:49:37 1994",
+        ] {
+            let requested = parse_retry_after(date, now);
+            assert_eq!(requested, Some(Duration::from_mins(1)), "{date}");
+        }
+        let past = parse_retry_after("Fri, 31 Dec 1993 23:59:59 GMT", now);
+        assert_eq!(past, Some(Duration::ZERO));
+        assert_eq!(parse_retry_after("soon", now), None);
+    }
+
+    #[test]
+    fn retry_waits_minutes_for_a_busy_server() {
+        let total = |random| -> Duration {
+            let retries = 1..=BUSY_RETRIES + 2;
+            retries
+                .map(|retry| Backoff::BUSY.busy_delay(retry, random))
+                .sum()
+        };
+        assert_eq!(total(0.0), Duration::from_secs(185));
+        assert_eq!(total(1.0), Duration::from_secs(370));
+        assert!([429, 503, 529].into_iter().all(is_busy));
+        assert!(![408, 500, 502].into_iter().any(is_busy));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use selvedge_core::model::{
     AgentKind, AgentSpec, Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus,
 };
 use selvedge_engine::agents::{ApiAgent, Backoff, SessionRequest, SessionRole};
-use selvedge_testkit::{ModelServer, ScriptedTurn};
+use selvedge_testkit::{ModelScript, ModelServer, ScriptedTurn};
 use serde_json::json;
 
 use super::{AgentFixture, run, spec};
@@ -98,6 +98,57 @@ async fn an_answer_that_breaks_off_is_none() {
         assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
         assert_eq!((outcome.api_retries, outcome.tool_calls), (1, 1));
     }
+}
+
+#[tokio::test]
+async fn a_busy_api_is_asked_more_often_than_one_that_fails() {
+    for model in MODELS {
+        let fixture = AgentFixture::new();
+        let busy = (0..6).map(|_| ScriptedTurn::status(429));
+        let turns = busy.chain([write("answer"), ScriptedTurn::text("Done.")]);
+        let server = ModelServer::start(ModelScript::new().session(turns));
+        let outcome = session(&fixture.request(agent(model, &server))).await;
+        assert_eq!(outcome.status, SessionStatus::Success, "{outcome:?}");
+        assert_eq!(outcome.api_retries, 6);
+
+        let failing = (0..9).map(|_| ScriptedTurn::status(500));
+        let server = ModelServer::start(ModelScript::new().session(failing));
+        let outcome = session(&fixture.request(agent(model, &server))).await;
+        assert_eq!(
+            (outcome.status, outcome.api_retries),
+            (SessionStatus::Failed, 2)
+        );
+        assert_eq!(
+            outcome.cost,
+            Cost::UNKNOWN,
+            "a refused call is not known to be free"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_cost_of_a_call_that_breaks_off_is_at_least_what_the_api_reported() {
+    let model = MODELS[0];
+    let fixture = AgentFixture::new();
+    let mut request = fixture.request(AgentSpec {
+        api_retries: 0,
+        ..agent(model, &ModelServer::start([]))
+    });
+    // Anthropic reports the input in the first record.
+    let server = ModelServer::start([ScriptedTurn::drop_after(600).usage(1_000, 50)]);
+    request.agent.base_url = Some(format!("{}{}", server.url(), model.1));
+    let outcome = session(&request).await;
+    assert_eq!(outcome.status, SessionStatus::Failed, "{outcome:?}");
+    assert_eq!(outcome.usage.input, 1_000);
+    assert_eq!(outcome.cost.source, CostSource::Unknown);
+    assert!(outcome.cost.at_least() >= MicroUsd(3_000), "{outcome:?}");
+
+    // What complete calls cost is not lost when a later one breaks off.
+    let server = ModelServer::start([write("a").usage(1_000, 50), ScriptedTurn::drop_after(0)]);
+    request.agent.base_url = Some(format!("{}{}", server.url(), model.1));
+    let outcome = session(&request).await;
+    assert_eq!(outcome.cost.source, CostSource::Unknown);
+    assert!(outcome.cost.at_least() >= MicroUsd(3_000), "{outcome:?}");
 }
 
 #[tokio::test]

@@ -221,14 +221,14 @@ async fn a_server_that_is_busy_is_asked_again_as_often_as_allowed() {
     assert_eq!(outcome.api_retries, 2);
 
     let server = ModelServer::start([
-        ScriptedTurn::status(429),
-        ScriptedTurn::status(429),
-        ScriptedTurn::status(429),
+        ScriptedTurn::status(500),
+        ScriptedTurn::status(500),
+        ScriptedTurn::status(500),
     ]);
     agent.base_url = Some(server.url());
     let outcome = session(&fixture.request(agent)).await;
     assert_eq!(outcome.status, SessionStatus::Failed);
-    assert!(outcome.error.unwrap().contains("429"));
+    assert!(outcome.error.unwrap().contains("500"));
     assert_eq!(server.turns_left(), 0);
 }
 

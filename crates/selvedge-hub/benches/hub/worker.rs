@@ -81,7 +81,7 @@ impl BenchWorker {
                 }
                 _ = self.shows.tick() => {
                     let leases = self.held.values().cloned().collect();
-                    self.send(&WorkerMessage::Renew { id: 0, leases }).await;
+                    self.send(&WorkerMessage::Renew { id: 0, leases, waiting: Vec::new() }).await;
                 }
             }
         }

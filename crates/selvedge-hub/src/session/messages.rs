@@ -54,7 +54,14 @@ pub(super) fn handle_message(
             let input = LeaseInput::Release(lease, LossReason::Declined);
             apply_lease_input(&hub, key, input).await
         }),
-        WorkerMessage::Renew { id, leases } => Box::pin(renew(hub, handle, id, leases)),
+        WorkerMessage::Renew {
+            id,
+            leases,
+            waiting,
+        } => {
+            hub.sessions.touch(&handle, waiting);
+            Box::pin(renew(hub, id, leases))
+        }
         WorkerMessage::Draining => {
             hub.sessions.mark_draining(&handle);
             Box::pin(async { Vec::new() })
@@ -96,13 +103,7 @@ fn change_reply(
     }]
 }
 
-async fn renew(
-    hub: Arc<Hub>,
-    handle: SessionHandle,
-    id: u64,
-    leases: Vec<LeaseToken>,
-) -> Vec<HubMessage> {
-    hub.sessions.touch(&handle);
+async fn renew(hub: Arc<Hub>, id: u64, leases: Vec<LeaseToken>) -> Vec<HubMessage> {
     let each = leases.iter().map(|lease| async {
         let input = LeaseInput::Renew(lease.clone());
         let verdict = handshake::renewal_result(&hub, lease.task_id, input).await;

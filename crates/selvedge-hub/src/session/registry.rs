@@ -47,6 +47,8 @@ struct ConnectedWorker {
     labels: Vec<String>,
     draining: bool,
     held: HashSet<LeaseId>,
+    /// Those of them that occupy no slot.
+    waiting: HashSet<LeaseId>,
     declined: HashMap<TaskId, DeclinedOffer>,
     lost_leases: u64,
     last_seen: Timestamp,
@@ -104,6 +106,7 @@ impl WorkerRegistry {
             labels,
             draining: hello.slots == 0,
             held: HashSet::new(),
+            waiting: HashSet::new(),
             declined: HashMap::new(),
             lost_leases: before.map_or(0, |before| before.lost_leases),
             last_seen: Timestamp::now(),
@@ -136,9 +139,11 @@ impl WorkerRegistry {
         });
     }
 
-    /// Records a renewal; workers send several per period, even if they hold no task.
-    pub(crate) fn touch(&self, handle: &SessionHandle) {
+    /// Records a renewal; workers send several per period, even if they hold no task. The waiting tasks occupy
+    /// no slot until the next one.
+    pub(crate) fn touch(&self, handle: &SessionHandle, waiting: Vec<LeaseId>) {
         self.update_worker(handle, |worker| {
+            worker.waiting = waiting.into_iter().collect();
             worker.last_seen = Timestamp::now();
             worker.last_heard = Instant::now();
         });
@@ -179,7 +184,8 @@ impl WorkerRegistry {
             .filter(|(_, worker)| worker.last_heard.elapsed() < within)
             .filter_map(|(name, worker)| {
                 let slots = usize::try_from(worker.hello.slots).unwrap_or(usize::MAX);
-                let free = slots.saturating_sub(worker.held.len());
+                let occupied = worker.held.difference(&worker.waiting).count();
+                let free = slots.saturating_sub(occupied);
                 let declined = worker.declined.iter();
                 let recent_decline = declined.filter(|(_, last)| last.at.elapsed() < last.pause);
                 (free > 0).then(|| PollRequest {

@@ -281,6 +281,7 @@ impl TestWorker {
             let renew = WorkerMessage::Renew {
                 id: 0,
                 leases: Vec::new(),
+                waiting: Vec::new(),
             };
             self.send(&renew).await;
             let next_renewal = tokio::time::Instant::now() + Duration::from_millis(500);

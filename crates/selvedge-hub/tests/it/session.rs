@@ -249,6 +249,7 @@ pub(crate) async fn token_revoked_by_another_hub_ends_the_session(database: Test
     let renew = |id| WorkerMessage::Renew {
         id,
         leases: Vec::new(),
+        waiting: Vec::new(),
     };
     worker.send(&renew(1)).await;
     let renewed = worker.next().await;

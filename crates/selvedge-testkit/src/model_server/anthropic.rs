@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::reply::ServerReply;
+use super::reply::{ServerReply, seconds_from_now};
 use super::request::{RecordedRequest, ReplySource};
 use super::script::{ScriptedToolCall, ScriptedTurn, TurnFault};
 use super::sessions::{AssignedTurn, SESSION_HEADER, ScriptedSessions};
@@ -57,6 +57,18 @@ fn reply(request: &RecordedRequest, taken: &AssignedTurn) -> ServerReply {
     let reply = match turn.fault {
         Some(TurnFault::Status { code, retry_after }) => {
             error(code, &format!("scripted {code}")).with_retry_after(retry_after)
+        }
+        Some(TurnFault::UsageLimit { resets_in }) => {
+            let reset = seconds_from_now(resets_in);
+            error(429, "This request would exceed your account's rate limit.")
+                .with_header("anthropic-ratelimit-unified-status", "rejected")
+                .with_header("anthropic-ratelimit-unified-reset", reset)
+                .with_header(
+                    "anthropic-ratelimit-unified-representative-claim",
+                    "five_hour",
+                )
+                .with_header("anthropic-ratelimit-unified-5h-status", "rejected")
+                .with_header("anthropic-ratelimit-unified-5h-reset", reset)
         }
         _ => render_turn(request, turn, &id),
     };

@@ -6,7 +6,7 @@ mod responses;
 
 use serde_json::{Value, json};
 
-use super::reply::ServerReply;
+use super::reply::{ServerReply, seconds_from_now};
 use super::request::{RecordedRequest, ReplySource};
 use super::script::{ScriptedTurn, TurnFault};
 use super::sessions::{AssignedTurn, ScriptedSessions};
@@ -51,6 +51,16 @@ fn reply(
     let reply = match turn.fault {
         Some(TurnFault::Status { code, retry_after }) => {
             error(code, &format!("scripted {code}")).with_retry_after(retry_after)
+        }
+        Some(TurnFault::UsageLimit { resets_in }) => {
+            let error = json!({
+                "type": "usage_limit_reached",
+                "message": "The usage limit has been reached",
+                "plan_type": "plus",
+                "resets_at": seconds_from_now(resets_in),
+                "resets_in_seconds": resets_in,
+            });
+            ServerReply::json(&json!({"error": error})).with_status(429)
         }
         _ => say(request, turn, &id),
     };

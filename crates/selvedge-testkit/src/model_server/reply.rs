@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::io;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, StatusCode, header};
@@ -19,6 +20,7 @@ pub(crate) struct ServerReply {
     content_type: &'static str,
     retry_after: Option<u32>,
     request_id: Option<String>,
+    headers: Vec<(&'static str, String)>,
     pieces: Vec<String>,
     fault: Option<TurnFault>,
 }
@@ -31,6 +33,7 @@ impl ServerReply {
             content_type,
             retry_after: None,
             request_id: None,
+            headers: Vec::new(),
             pieces,
             fault: None,
         }
@@ -64,6 +67,11 @@ impl ServerReply {
         self
     }
 
+    pub(crate) fn with_header(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.headers.push((name, value.to_string()));
+        self
+    }
+
     pub(crate) fn with_fault(mut self, fault: Option<TurnFault>) -> Self {
         self.fault = fault;
         self
@@ -71,7 +79,9 @@ impl ServerReply {
 
     pub(crate) async fn into_response(self) -> Response {
         let body = match self.fault {
-            None | Some(TurnFault::Status { .. }) => stream_body(self.pieces),
+            None | Some(TurnFault::Status { .. } | TurnFault::UsageLimit { .. }) => {
+                stream_body(self.pieces)
+            }
             Some(TurnFault::Hang) => pending::<Body>().await,
             Some(TurnFault::BrokenJson) => stream_body(break_middle(self.pieces)),
             Some(TurnFault::DropAfter(bytes)) => {
@@ -93,6 +103,8 @@ impl ServerReply {
             self.request_id
                 .map(|id| (HeaderName::from_static("request-id"), id)),
         );
+        let own = self.headers.into_iter();
+        headers.extend(own.map(|(name, value)| (HeaderName::from_static(name), value)));
         let mut response = (status, body).into_response();
         for (name, value) in headers {
             if let Ok(value) = value.parse() {
@@ -101,6 +113,12 @@ impl ServerReply {
         }
         response
     }
+}
+
+/// Seconds since 1970, this many seconds from now.
+pub(crate) fn seconds_from_now(seconds: u32) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs() + u64::from(seconds)
 }
 
 fn stream_body(pieces: Vec<String>) -> Body {

@@ -89,6 +89,12 @@ impl ScriptedTurn {
         })
     }
 
+    /// Fails because the usage limit of the client's subscription is reached; it is reset after this many
+    /// seconds. Only the APIs of Anthropic and OpenAI report it.
+    pub fn usage_limit(resets_in: u32) -> Self {
+        Self::default().with_fault(TurnFault::UsageLimit { resets_in })
+    }
+
     /// Breaks the connection after this many bytes of the body.
     pub fn drop_after(bytes: usize) -> Self {
         Self::text(BROKEN_JSON_TEXT).with_fault(TurnFault::DropAfter(bytes))
@@ -196,6 +202,11 @@ pub enum TurnFault {
         /// The `retry-after` header, in seconds.
         #[serde(default)]
         retry_after: Option<u32>,
+    },
+    /// The usage limit of a subscription is reached.
+    UsageLimit {
+        /// Seconds until it is reset.
+        resets_in: u32,
     },
     /// The connection breaks after this many bytes of the body.
     DropAfter(usize),

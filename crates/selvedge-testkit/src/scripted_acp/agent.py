@@ -6,15 +6,22 @@ usage: acp_agent.py SCRIPT LOG
 The script is JSON: a list of sessions, each a list of steps. What it is told and answered goes into
 the log, one JSON value a line. Written by hand and without any library: what the real library says
 is held against it.
+
+Environment: ACP_OFFERS is what a session offers: `options` (the default; a model and an effort),
+`models` (a list of models, and modes) or `nothing`. With ACP_LOGIN, sessions need a login by that
+method.
 """
 
 import json
+import os
 import sys
 import time
 
 script_path, log_path = sys.argv[1:3]
 waiting = []
 last_id = 0
+login = os.environ.get("ACP_LOGIN")
+logged_in = not login
 
 
 def log(kind, value):
@@ -113,20 +120,48 @@ def play(step, prompt_id):
     return False
 
 
+def offered():
+    """What a new session offers."""
+    kind = os.environ.get("ACP_OFFERS", "options")
+    if kind == "models":
+        models = [{"modelId": name, "name": name.title()} for name in ("small", "large")]
+        modes = ["read-only", "workspace-write", "agent-full-access"]
+        modes = [{"id": name, "name": name} for name in modes]
+        return {
+            "models": {"availableModels": models, "currentModelId": "small"},
+            "modes": {"availableModes": modes, "currentModeId": "read-only"},
+        }
+    if kind == "nothing":
+        return {}
+    options = {"currentValue": "small", "options": [
+        {"value": "small", "name": "Small"}, {"value": "large", "name": "Large"}]}
+    model = {"id": "model", "name": "Model", "category": "model", "type": "select", **options}
+    return {"configOptions": [model]}
+
+
 def main():
+    global logged_in
     while True:
         message = next_message()
         method, number = message.get("method"), message.get("id")
         if method == "initialize":
             log("initialize", message["params"])
-            answer = {"protocolVersion": 1, "agentCapabilities": {}}
+            log("environment", dict(os.environ))
+            methods = [{"id": name, "name": name} for name in ("browser", login) if login]
+            answer = {"protocolVersion": 1, "agentCapabilities": {}, "authMethods": methods}
             send({"id": number, "result": answer})
+        elif method == "authenticate":
+            log("authenticate", message["params"])
+            logged_in = True
+            send({"id": number, "result": {}})
+        elif method == "session/new" and not logged_in:
+            send({"id": number, "error": {"code": -32000, "message": "Authentication required"}})
         elif method == "session/new":
             log("new", message["params"])
-            options = {"currentValue": "small", "options": [
-                {"value": "small", "name": "Small"}, {"value": "large", "name": "Large"}]}
-            model = {"id": "model", "name": "Model", "category": "model", "type": "select", **options}
-            send({"id": number, "result": {"sessionId": "scripted", "configOptions": [model]}})
+            send({"id": number, "result": {"sessionId": "scripted", **offered()}})
+        elif method in ("session/set_model", "session/set_mode"):
+            log(method.replace("session/", ""), message["params"])
+            send({"id": number, "result": {}})
         elif method == "session/set_config_option":
             log("set", message["params"])
             send({"id": number, "result": {"configOptions": []}})

@@ -89,6 +89,11 @@ pub(crate) struct RunArgs {
     /// Maximum number of model turns of each session, for agents that count them.
     #[arg(long, value_name = "N")]
     pub(crate) max_turns: Option<u32>,
+    /// When the agent reports that the usage limit of its subscription is reached until some time: `wait` until
+    /// then, at most `limits.usage_limit_max_wait`, or `stop`: suspend the run, for `selvedge resume`
+    /// [default: wait].
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) on_usage_limit: Option<String>,
     /// Directory to work in [default: current directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
@@ -156,6 +161,7 @@ impl RunArgs {
             max_duration: self.max_duration.clone(),
             require_cost_reporting: self.require_cost_reporting,
             max_turns: self.max_turns,
+            on_usage_limit: self.on_usage_limit.clone(),
             ..self.check.flags()
         }
     }

@@ -73,6 +73,7 @@ impl CommandContext<'_> {
             context: &run_context,
             observer,
             now: Timestamp::now,
+            suspends_waits: false,
             stop: self.signals.stop.clone(),
         };
         let driven = Box::pin(driver.drive(run_id, state, first)).await;

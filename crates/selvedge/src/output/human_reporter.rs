@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use jiff::tz::TimeZone;
 use parking_lot::Mutex;
 use selvedge_core::model::{
     AttemptEnd, Baseline, CheckStatus, Cost, EffectKind, Envelope, Event, Outcome, Report, RunId,
-    RunResult, SessionOutcome, SessionStatus,
+    RunResult, SessionOutcome, SessionStatus, Timestamp,
 };
 use selvedge_core::plan::Plan;
 use selvedge_core::run::{Attempt, Run};
@@ -294,6 +295,28 @@ impl Observer for HumanReporter<'_> {
                     "  attempt {attempt_number} was interrupted: it does not count as a retry"
                 )));
             }
+            Event::AttemptClosed {
+                closing: AttemptEnd::UsageLimit,
+                attempt_number,
+            } => {
+                self.stop_spinner();
+                self.print_line(style::warning(format!(
+                    "  attempt {attempt_number} ended at the agent's usage limit: it does not count as a retry"
+                )));
+            }
+            Event::EffectRequested {
+                effect: EffectKind::Wait { until },
+            } => {
+                let until = local_time(*until, envelope.at);
+                self.print_line(format!(
+                    "  the usage limit of the agent's subscription is reached until {until}"
+                ));
+                self.start_spinner(&format!("waiting until {until}"));
+            }
+            Event::Waited { .. } => self.stop_spinner(),
+            Event::SuspendRequested { reason } if run.waits_until().is_some() => {
+                self.print_line(style::warning(format!("  not waiting: {reason}")));
+            }
             Event::SuspendRequested { .. } => {
                 self.print_line(style::warning(
                     "  stopping; press Ctrl-C again to stop immediately",
@@ -348,6 +371,18 @@ impl Reporter for HumanReporter<'_> {
     fn report_plan_end(&self, plan: &Plan, runs: &BTreeMap<RunId, RunResult>) {
         print_verdict(self.reports, &plan::plan_verdict(plan, runs));
     }
+}
+
+/// A time in the local time zone: with its date, unless that is today's.
+fn local_time(at: Timestamp, now: Timestamp) -> String {
+    let zone = TimeZone::system();
+    let (at, now) = (at.to_zoned(zone.clone()), now.to_zoned(zone));
+    let format = if at.date() == now.date() {
+        "%R %Z"
+    } else {
+        "%F %R %Z"
+    };
+    at.strftime(format).to_string()
 }
 
 /// The first lines of a run: agents, attempts and checks.

@@ -136,6 +136,7 @@ fn format_attempt(attempt: &Attempt, spec: &RunSpec, detail: DetailOptions) -> S
     text += &format_held_back(attempt).unwrap_or_default();
     let closing = match attempt.end {
         Some(AttemptEnd::Interrupted) => "interrupted: does not count as a retry",
+        Some(AttemptEnd::UsageLimit) => "usage limit reached: does not count as a retry",
         Some(AttemptEnd::Cancelled) => "cancelled",
         Some(AttemptEnd::SessionFailed) => "not verified: the session did not succeed",
         Some(AttemptEnd::Report) | None => return text,

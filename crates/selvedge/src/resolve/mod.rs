@@ -104,6 +104,7 @@ pub(crate) fn run_spec(
             .verification_timeout_ms
             .unwrap_or(settings.verification_timeout_ms),
         limits,
+        usage_limit: settings.usage_limit,
         budget,
         between_attempts: settings.between_attempts,
         on_exhausted: settings.on_exhausted,

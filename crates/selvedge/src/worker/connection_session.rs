@@ -181,13 +181,23 @@ impl<'a> ConnectionSession<'a> {
             let status = worker_lease.current_status();
             status.accepted && status.lost_reason.is_none() && status.connection == self.connection
         });
+        let leases: Vec<_> = leases.collect();
+        let waiting = leases
+            .iter()
+            .filter(|worker_lease| worker_lease.is_waiting());
+        let waiting = waiting.map(|worker_lease| worker_lease.key()).collect();
         let leases = leases
+            .iter()
             .map(|worker_lease| worker_lease.lease.clone())
             .collect();
         self.last_renewal += 1;
         let id = self.last_renewal;
         self.pending_renewals.insert(id, Instant::now());
-        if writer.send_urgent(&WorkerMessage::Renew { id, leases }) {
+        if writer.send_urgent(&WorkerMessage::Renew {
+            id,
+            leases,
+            waiting,
+        }) {
             Ok(())
         } else {
             Err(ConnectionError::WriterClosed)

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use parking_lot::Mutex;
@@ -45,6 +45,8 @@ pub(super) struct WorkerLease {
     attempt_number: AtomicU32,
     /// The entry that ends the task on this worker; `u64::MAX` before there is one.
     final_seq: AtomicU64,
+    /// Whether the task waits for a usage limit and occupies no slot meanwhile.
+    is_waiting: AtomicBool,
 }
 
 impl WorkerLease {
@@ -66,6 +68,7 @@ impl WorkerLease {
             last_seq: AtomicU64::new(last_seq),
             attempt_number: AtomicU32::new(attempt_number),
             final_seq: AtomicU64::new(u64::MAX),
+            is_waiting: AtomicBool::new(false),
         })
     }
 
@@ -105,6 +108,16 @@ impl WorkerLease {
     /// Whether the hub has the end of the task and may offer another one: only the cleanup is left.
     fn is_end_acknowledged(&self) -> bool {
         self.status.borrow().next_seq > self.final_seq.load(Ordering::Relaxed)
+    }
+
+    /// Gives the task's slot back while it waits for a usage limit.
+    pub(super) fn release_slot(&self) {
+        self.is_waiting.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the task occupies no slot.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.is_waiting.load(Ordering::Relaxed)
     }
 
     /// The last written entry.
@@ -210,12 +223,23 @@ impl LeaseTable {
     }
 
     pub(super) fn used_slots(&self) -> usize {
-        self.0
-            .lock()
-            .values()
-            .filter(|worker_lease| !worker_lease.is_end_acknowledged())
-            .count()
+        count_used_slots(&self.0.lock())
     }
+
+    /// Occupies a slot for a task that waited, if one of this number is free.
+    pub(super) fn occupy_slot(&self, worker_lease: &WorkerLease, slots: usize) -> bool {
+        let leases = self.0.lock();
+        let is_free = count_used_slots(&leases) < slots;
+        if is_free {
+            worker_lease.is_waiting.store(false, Ordering::Relaxed);
+        }
+        is_free
+    }
+}
+
+fn count_used_slots(leases: &BTreeMap<LeaseId, Arc<WorkerLease>>) -> usize {
+    let uses_slot = |it: &&Arc<WorkerLease>| !it.is_end_acknowledged() && !it.is_waiting();
+    leases.values().filter(uses_slot).count()
 }
 
 #[cfg(test)]

@@ -199,6 +199,8 @@ impl WorkerRuntime {
             },
             environment: Arc::new(work.environment),
             shutdown: shutdown_receiver,
+            leases: leases.clone(),
+            slots: work.slots.try_into().unwrap_or(usize::MAX),
         };
         let mut worker = Self {
             hub,

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use selvedge_core::machine::{Input, JournalState};
 use selvedge_core::model::{Outcome, RunId, TaskId, Timestamp};
-use selvedge_core::run::RunControl;
-use selvedge_engine::{DriveError, Driver, RunContext, StopRequest};
+use selvedge_core::run::{Run, RunControl};
+use selvedge_engine::{DriveError, Driver, RunContext, StopRequest, wait_until};
 use selvedge_protocol::{EntryKind, TaskAssign, TaskCompletion, TaskRelease, TaskResult};
 use selvedge_store::fault;
 use tokio::sync::watch;
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::activity::ActivityBuffer;
 use super::deliver::prepare_result;
 use super::event_sink::HubEventSink;
-use super::lease::WorkerLease;
+use super::lease::{LeaseTable, WorkerLease};
 use super::outbox::{AsyncOutbox, OutboxError};
 use super::recovery::RecoveredRun;
 use super::task_workspace::{TaskWorkspace, TaskWorkspaceError, WorkDirs};
@@ -36,6 +36,8 @@ pub(super) struct TaskRunner {
     pub(super) environment: Arc<Vec<(String, String)>>,
     /// Whether the worker stops without waiting for its tasks.
     pub(super) shutdown: watch::Receiver<bool>,
+    pub(super) leases: LeaseTable,
+    pub(super) slots: usize,
 }
 
 /// How a task ended on this worker.
@@ -47,6 +49,18 @@ pub(super) enum TaskExit {
     Released(String),
     /// The lease ended before.
     Lost(String),
+}
+
+/// How the wait for a usage limit ended.
+enum UsageLimitWait {
+    /// The limit is reset, and the task has a slot again.
+    Over,
+    /// The task was cancelled.
+    Cancelled(String),
+    /// The worker stops.
+    ShuttingDown,
+    /// The lease has ended, or its deadline has passed.
+    LeaseLost,
 }
 
 /// Why a task cannot continue on this worker.
@@ -231,23 +245,86 @@ impl TaskRunner {
             state.clone(),
             inherited_journal,
         );
-        let state = match first {
-            None => state,
-            Some(first) => {
-                self.drive_run(
+        let (mut state, mut next_input) = (state, first);
+        while let Some(mut input) = next_input.take() {
+            if matches!(input, Input::Resume)
+                && let Some(until) = state.run.as_ref().and_then(Run::waits_until)
+            {
+                match self.wait_for_usage_limit(id, until, worker_lease).await {
+                    UsageLimitWait::Over => {}
+                    UsageLimitWait::Cancelled(reason) => input = Input::Cancel { reason },
+                    UsageLimitWait::ShuttingDown => break,
+                    UsageLimitWait::LeaseLost => return Err(TaskError::Fenced),
+                }
+            }
+            state = self
+                .drive_run(
                     id,
                     state,
-                    first,
+                    input,
                     &run_context,
                     &sink,
                     &activity,
                     worker_lease,
                 )
-                .await?
+                .await?;
+            // Whatever the settings: a released task would be assigned again at once.
+            let waits = |run: &Run| {
+                run.control == RunControl::Suspended
+                    && run.waits_until().is_some()
+                    && !run.has_too_many_usage_limits()
+            };
+            if state.run.as_ref().is_some_and(waits) && !*self.shutdown.borrow() {
+                next_input = Some(Input::Resume);
             }
-        };
+        }
         self.report_end(assign, &task_workspace, &sink, &state)
             .await
+    }
+
+    /// Waits until a usage limit is reset, without occupying a slot, and then until a slot is free.
+    async fn wait_for_usage_limit(
+        &self,
+        id: TaskId,
+        until: Timestamp,
+        worker_lease: &Arc<WorkerLease>,
+    ) -> UsageLimitWait {
+        worker_lease.release_slot();
+        crate::worker::log_line(&format!(
+            "task {}: waiting until {} for a usage limit; its slot is free",
+            id.short(),
+            until.strftime("%F %R UTC")
+        ));
+        let end_of_wait = async {
+            wait_until(until).await;
+            while !self.leases.occupy_slot(worker_lease, self.slots) {
+                tokio::time::sleep(RETRY_DELAY).await;
+            }
+        };
+        let cancelled = async {
+            let mut status = worker_lease.subscribe();
+            let cancelled = status
+                .wait_for(|status| status.cancel_reason.is_some())
+                .await;
+            let reason = cancelled.ok().and_then(|it| it.cancel_reason.clone());
+            match reason {
+                Some(reason) => reason,
+                None => std::future::pending().await,
+            }
+        };
+        let shutdown = async {
+            let mut shutdown = self.shutdown.clone();
+            if shutdown.wait_for(|is_over| *is_over).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = worker_lease.wait_until_over() => UsageLimitWait::LeaseLost,
+            reason = cancelled => UsageLimitWait::Cancelled(reason),
+            () = shutdown => UsageLimitWait::ShuttingDown,
+            () = end_of_wait => UsageLimitWait::Over,
+        }
     }
 
     #[expect(clippy::too_many_arguments, reason = "the complete context of a run")]
@@ -273,6 +350,7 @@ impl TaskRunner {
             context: run_context,
             observer: activity,
             now: Timestamp::now,
+            suspends_waits: true,
             stop,
         };
         let driven = tokio::select! {
@@ -350,14 +428,18 @@ impl TaskRunner {
             TaskError::Retryable(error.to_string())
         };
         if !run.finished && run.review.is_none() {
-            let reason = if run.control == RunControl::Suspended {
+            let is_exhausted = run.waits_until().is_some() && run.has_too_many_usage_limits();
+            let is_suspended = run.control == RunControl::Suspended && !is_exhausted;
+            let reason = if is_exhausted {
+                "the agent's usage limit was reached too often"
+            } else if is_suspended {
                 "the worker is shutting down"
             } else {
                 "the run stopped before it finished"
             };
             let last = EntryKind::Release(TaskRelease {
                 reason: reason.to_owned(),
-                charged: run.control != RunControl::Suspended,
+                charged: !is_suspended,
             });
             let is_recorded = sink.end_task(last, Vec::new()).await.map_err(retryable)?;
             return if is_recorded {

@@ -15,8 +15,12 @@ pub(crate) const MODEL: &str = "claude-sonnet-4-5";
 /// Returns the path of an agent's program. Panics if the suite was started without it.
 pub(crate) fn program(name: &str) -> PathBuf {
     let folders = std::env::var_os(PROGRAMS).unwrap_or_default();
-    // The platform package of OpenCode is installed alone, without a link to its program.
-    let candidates = [name.to_owned(), format!("../{name}-linux-x64/bin/{name}")];
+    // The platform packages of OpenCode and Droid are installed alone, without a link to their programs.
+    let candidates = [
+        name.to_owned(),
+        format!("../{name}-linux-x64/bin/{name}"),
+        format!("../@factory/cli-linux-x64/bin/{name}"),
+    ];
     let mut installed = std::env::split_paths(&folders).flat_map(|folder| {
         candidates
             .iter()

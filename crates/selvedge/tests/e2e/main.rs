@@ -24,3 +24,4 @@ mod replays;
 mod reports;
 mod slow;
 mod tools;
+mod usage_limits;

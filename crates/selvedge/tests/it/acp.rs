@@ -143,12 +143,28 @@ fn acp_agent_can_access_workspace_files_only() {
     }
     let permission = json!({"toolCallId": "2", "rawInput": {"file_path": secret}});
     steps.push(json!({"permission": permission}));
+    let command = |input: Value, title: &str| {
+        let call = json!({"toolCallId": "4", "kind": "execute", "rawInput": input, "title": title});
+        json!({"permission": call})
+    };
+    let reads_secret = format!("cat '{}'", secret.display());
+    for input in [
+        json!({"command": reads_secret}),
+        json!({"command": ["sh", "-c", reads_secret]}),
+        json!({"command": "cat ../outside/secret"}),
+        json!({"command": "cat link/secret"}),
+        json!({"command": "ls ~/.ssh"}),
+        json!({"command": "ls", "cwd": outside}),
+    ] {
+        steps.push(command(input, "Run"));
+    }
+    steps.push(command(Value::Null, &reads_secret));
     let refused = steps.len();
     steps.push(json!({"read": {"path": at("notes"), "line": 2, "limit": 1}}));
     steps.push(json!({"read": {"path": at("gone")}}));
     steps.push(edit(at("new/file")));
-    let command = json!({"toolCallId": "3", "kind": "execute", "rawInput": {"command": "make"}});
-    steps.push(json!({"permission": command}));
+    let harmless = "cd src 2>/dev/null; /bin/cat ../notes | grep -c '/two/'";
+    steps.push(command(json!({"command": harmless}), "Run"));
     steps.push(json!({"terminal": {"command": "id"}}));
     steps.extend([writes(&env, "42\n"), ends(&Value::Null)]);
     let agent = scripted(&env, &json!([steps]), "");
@@ -247,4 +263,104 @@ fn acp_unknown_model_is_rejected_with_known_models() {
         reason.contains("`huge`") && reason.contains("small, large"),
         "{reason}"
     );
+}
+
+#[test]
+fn acp_model_is_selected_from_a_list_of_models() {
+    let env = env_with_repo();
+    let sessions = json!([[writes(&env, "42\n"), ends(&Value::Null)]]);
+    let settings = "model = \"large\"\nenv.ACP_OFFERS = \"models\"\n";
+    let agent = scripted(&env, &sessions, settings);
+    run(&env, &[]).assert_code(0);
+    assert_eq!(agent.received("set_model")[0]["modelId"], "large");
+    assert_eq!(agent.received("set_mode"), [Value::Null; 0]);
+}
+
+#[test]
+fn acp_model_that_cannot_be_requested_is_rejected() {
+    for (setting, option) in [("model", "model"), ("effort", "reasoning effort")] {
+        let env = env_with_repo();
+        let settings = format!("{setting} = \"large\"\nenv.ACP_OFFERS = \"nothing\"\n");
+        let agent = scripted(&env, &json!([[ends(&Value::Null)]]), &settings);
+        let out = run(&env, &[]);
+        out.assert_code(3);
+        let reason = out.json()["reason"].to_string();
+        assert!(
+            reason.contains(&format!("no choice of {option}")),
+            "{reason}"
+        );
+        assert_eq!(
+            agent.received("prompt"),
+            [Value::Null; 0],
+            "nothing is paid for"
+        );
+    }
+}
+
+#[test]
+fn acp_known_program_gets_its_server_login_and_mode() {
+    let env = env_with_repo();
+    let sessions = json!([[writes(&env, "42\n"), ends(&Value::Null)]]);
+    let agent = ScriptedAcpAgent::write_as("codex-acp", env.root(), &sessions);
+    let program = json!(agent.command_line());
+    configure(
+        &env,
+        &format!(
+            "[agents.scripted]\nkind = \"acp\"\nprogram = {program}\nmodel = \"small\"\n\
+             base_url = \"http://127.0.0.1:9/v1\"\n\
+             [agents.scripted.env]\nACP_OFFERS = \"models\"\nACP_LOGIN = \"api-key\"\n\
+             OPENAI_API_KEY = \"dummy\"\nCODEX_CONFIG = '{{\"own\": 1}}'\n"
+        ),
+    );
+    run(&env, &[]).assert_code(0);
+    assert_eq!(agent.received("authenticate")[0]["methodId"], "api-key");
+    assert_eq!(agent.received("set_mode")[0]["modeId"], "workspace-write");
+    let environment = &agent.received("environment")[0];
+    let settings = environment["CODEX_CONFIG"].as_str().unwrap();
+    let settings: Value = serde_json::from_str(settings).unwrap();
+    let provider = environment["MODEL_PROVIDER"].as_str().unwrap();
+    assert_eq!(settings["own"], 1);
+    assert_eq!(settings["model"], "small");
+    let provider = &settings["model_providers"][provider];
+    assert_eq!(provider["base_url"], "http://127.0.0.1:9/v1");
+    assert_eq!(provider["env_key"], "OPENAI_API_KEY");
+}
+
+#[test]
+fn acp_server_of_unknown_program_is_rejected() {
+    let env = env_with_repo();
+    let settings = "base_url = \"http://127.0.0.1:9\"\n";
+    let agent = scripted(&env, &json!([[ends(&Value::Null)]]), settings);
+    let out = run(&env, &[]);
+    out.assert_code(3);
+    let reason = out.json()["reason"].to_string();
+    assert!(reason.contains("[agents.scripted.env]"), "{reason}");
+    assert_eq!(agent.received("initialize"), [Value::Null; 0]);
+}
+
+#[test]
+fn acp_session_is_repeated_after_api_failure() {
+    let env = env_with_repo();
+    let overloaded =
+        json!({"code": -32603, "message": "Internal error", "data": {"details": "529 overloaded"}});
+    let limited = json!({"code": 429, "message": "Rate limit exceeded"});
+    let sessions = json!([
+        [costs(0.01), {"fail": overloaded}],
+        [costs(0.01), {"fail": limited}],
+        [writes(&env, "42\n"), costs(0.02), ends(&tokens(10, 1))],
+    ]);
+    scripted(&env, &sessions, "");
+    let out = run(&env, &[]);
+    out.assert_code(0);
+    assert_eq!(out.json()["verification_attempts"], 1);
+    assert_eq!(out.json()["estimated_cost_usd"], 0.04);
+    assert_eq!(session(&env)["api_retries"], 2);
+
+    // A failure that lasts is not repeated.
+    let env = env_with_repo();
+    let refused =
+        json!({"code": -32603, "message": "Internal error", "data": {"details": "status 401"}});
+    let agent = scripted(&env, &json!([[{"fail": refused}]]), "");
+    run(&env, &[]).assert_code(3);
+    assert_eq!(agent.received("prompt").len(), 1);
 }

@@ -48,5 +48,6 @@ mod tool_folders;
 mod trust;
 mod unchanged;
 mod unrunnable;
+mod usage_limits;
 mod workspaces;
 mod written_files;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{of_repository, person, repository, resolve};
 use crate::config::{ConfigLayer, Flags, Origin};
-use crate::model::{AgentKind, MicroUsd, StepKind, Usage, VoteStrategy};
+use crate::model::{AgentKind, MicroUsd, OnUsageLimit, StepKind, Usage, VoteStrategy};
 
 fn environment(variables: &[(&str, &str)]) -> ConfigLayer {
     let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
@@ -68,6 +68,7 @@ fn layers_include_every_flag() {
         max_tokens: Some(9),
         max_duration: Some("2h".into()),
         require_cost_reporting: true,
+        on_usage_limit: Some("stop".into()),
         max_turns: Some(7),
         sandbox: Some("none".to_owned()),
         check_env: vec!["DATABASE_URL".to_owned()],
@@ -100,6 +101,7 @@ fn layers_include_every_flag() {
     assert_eq!(resolved.budget.tokens, Some(9));
     assert_eq!(resolved.budget.duration_ms, Some(7_200_000));
     assert!(resolved.require_cost_reporting);
+    assert_eq!(resolved.usage_limit.action, OnUsageLimit::Stop);
     assert_eq!(resolved.environment.checks, ["DATABASE_URL"]);
     assert_eq!(resolved.limits.max_turns, Some(7));
     assert_eq!(resolved.known_failures.ids(), ["a::b"]);

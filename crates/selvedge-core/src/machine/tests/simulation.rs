@@ -1,12 +1,14 @@
 //! A simulated driver: random results of agents and checks are sent to the machine, with the journal in memory.
 
+use jiff::SignedDuration;
+
 use super::super::{Input, JournalState, decide, evolve};
 use crate::model::ReviewTarget;
 use crate::model::{
     AgentKind, AgentSpec, Baseline, Budget, CheckReport, CheckStatus, Cost, ENVELOPE_VERSION,
     EffectId, EffectKind, Envelope, Event, GateReport, JudgingSpec, KnownFailures, MicroUsd,
     Report, ReportStatus, ReportSummary, RunId, RunSpec, SessionLimits, SessionOutcome,
-    SessionStatus, SnapshotReason, Step, StepKind, TaskId, Timestamp, TreeId, Usage,
+    SessionStatus, SnapshotReason, Step, StepKind, TaskId, Timestamp, TreeId, Usage, UsageLimit,
     VerificationPlan,
 };
 use crate::run::{Run, RunControl};
@@ -17,6 +19,8 @@ pub(in crate::machine) struct AttemptScript {
     pub(in crate::machine) session: SessionStatus,
     pub(in crate::machine) cost: Option<u64>,
     pub(in crate::machine) report: ReportStatus,
+    /// Seconds until the usage limit is reset that a failed session reports.
+    pub(in crate::machine) usage_limit_wait: Option<i64>,
     /// The tree after the attempt: few different ones, so that trees repeat.
     pub(in crate::machine) tree: u8,
 }
@@ -89,6 +93,7 @@ pub(crate) fn spec(world: &SimulatedWorld) -> RunSpec {
             idle_timeout_ms: 1,
             max_turns: None,
         },
+        usage_limit: crate::model::UsageLimitPolicy::default(),
         budget: Budget {
             cost_micro_usd: world.cap.map(MicroUsd),
             ..Budget::default()
@@ -281,6 +286,12 @@ impl Simulation {
                     }
                 }
             }
+            EffectKind::Wait { .. } => match mishaps.next().unwrap_or(EffectInterruption::None) {
+                EffectInterruption::None => self.say(Input::Waited { effect }),
+                EffectInterruption::Crash => self.say(Input::Resume),
+                EffectInterruption::Suspend => self.say(Input::Suspend { reason }),
+                EffectInterruption::Cancel => self.say(Input::Cancel { reason }),
+            },
             EffectKind::Verify { attempt_number } => {
                 match mishaps.next().unwrap_or(EffectInterruption::None) {
                     EffectInterruption::None => {
@@ -325,6 +336,10 @@ impl Simulation {
         let outcome = SessionOutcome {
             usage,
             cost,
+            usage_limit: fate.usage_limit_wait.map(|wait| UsageLimit {
+                resets_at: Timestamp::UNIX_EPOCH + SignedDuration::from_secs(wait),
+                reported_at: Timestamp::UNIX_EPOCH,
+            }),
             ..SessionOutcome::new(fate.session)
         };
         self.say(Input::SessionEnded {

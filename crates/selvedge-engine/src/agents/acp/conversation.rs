@@ -9,21 +9,25 @@ use std::time::Duration;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    CancelNotification, ClientCapabilities, ContentBlock, FileSystemCapabilities, Implementation,
-    InitializeRequest, NewSessionRequest, PromptRequest, ReadTextFileRequest,
-    RequestPermissionRequest, SessionConfigOptionCategory, SessionId, SessionNotification,
-    SessionUpdate, TextContent, WriteTextFileRequest,
+    AuthMethod, AuthenticateRequest, CancelNotification, ClientCapabilities, ContentBlock,
+    FileSystemCapabilities, Implementation, InitializeRequest, NewSessionRequest,
+    NewSessionResponse, PromptRequest, ReadTextFileRequest, RequestPermissionRequest,
+    SessionConfigOption, SessionId, SessionModeState, SessionNotification, SessionUpdate,
+    SetSessionModeRequest, TextContent, WriteTextFileRequest,
 };
-use agent_client_protocol::{Agent, Client, Error, Lines};
+use agent_client_protocol::{Agent, Client, Error, Lines, UntypedMessage};
 use futures_util::{Sink, Stream};
 use selvedge_core::model::{MicroUsd, SessionOutcome, SessionStatus};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::model;
+use super::known_program::{self, KnownProgram};
+use super::model::{self, OptionRequest, UnsupportedOptionError};
 use super::policy::{AccessPolicy, FileRequestError};
-use crate::agents::SessionRequest;
 use crate::agents::chat::workspace_fs::FileError;
 use crate::agents::final_message::reason_from_text;
+use crate::agents::spend_limit::SpendLimit;
+use crate::agents::{SessionRequest, env};
 
 /// Time that an agent gets to react to a cancellation before it is stopped.
 const CANCEL_GRACE: Duration = Duration::from_secs(2);
@@ -47,12 +51,15 @@ pub(super) struct AcpConversation<'a> {
     request: &'a SessionRequest,
     cancel: &'a CancellationToken,
     policy: Arc<AccessPolicy>,
+    cost_left: Option<MicroUsd>,
     over_budget: CancellationToken,
+    program: KnownProgram,
 }
 
 impl<'a> AcpConversation<'a> {
     pub(super) fn new(
         request: &'a SessionRequest,
+        cap: SpendLimit,
         cancel: &'a CancellationToken,
     ) -> Result<Self, Box<SessionOutcome>> {
         let policy = AccessPolicy::new(&request.workspace, request.role).map_err(|error| {
@@ -63,7 +70,9 @@ impl<'a> AcpConversation<'a> {
             request,
             cancel,
             policy: Arc::new(policy),
+            cost_left: cap.remaining_cost(),
             over_budget: CancellationToken::new(),
+            program: KnownProgram::recognize(&request.agent.program),
         })
     }
 
@@ -74,7 +83,7 @@ impl<'a> AcpConversation<'a> {
         receiving: impl Stream<Item = io::Result<String>> + Send + 'static,
     ) -> ConversationEnd {
         let [permissions, read, written] = [(); 3].map(|()| Arc::clone(&self.policy));
-        let (cap, over_budget) = (self.request.cost_left, self.over_budget.clone());
+        let (cap, over_budget) = (self.cost_left, self.over_budget.clone());
         let held = Client
             .v1()
             .name("selvedge")
@@ -153,31 +162,116 @@ impl<'a> AcpConversation<'a> {
         if let Some(info) = &met.agent_info {
             self.policy.apply_agent_quirks(&info.name);
         }
-        let open = NewSessionRequest::new(self.request.workspace.clone());
-        let opened = agent.send_request(open).block_task().await?;
+        let opened = self.request_session(agent, &met.auth_methods).await?;
+        let models = opened.get("models").cloned();
+        let models = models.and_then(|models| serde_json::from_value(models).ok());
+        let opened: NewSessionResponse =
+            serde_json::from_value(opened).map_err(|error| Error::new(0, error.to_string()))?;
         let session = opened.session_id;
-        let options = opened.config_options.unwrap_or_default();
+        let mut options = opened.config_options.unwrap_or_default();
+        self.select_mode(agent, &session, opened.modes, &options)
+            .await?;
+        let unsupported = |error: UnsupportedOptionError| Error::new(0, error.to_string());
         let spec = &self.request.agent;
-        let wanted = [
-            (SessionConfigOptionCategory::Model, &spec.model),
-            (SessionConfigOptionCategory::ThoughtLevel, &spec.effort),
-        ];
-        for (category, wanted) in wanted {
-            let Some(wanted) = wanted else {
-                continue;
+        if let Some(wanted) = &spec.model {
+            let choice = match model::select_model(&session, &options, models.as_ref(), wanted) {
+                Err(UnsupportedOptionError::NoChoice { .. })
+                    if self.program.takes_model_argument() =>
+                {
+                    Ok(OptionRequest::None)
+                }
+                choice => choice,
             };
-            let choice = model::select_option(&session, &options, &category, wanted);
-            let choice = choice.map_err(|error| Error::new(0, error.to_string()))?;
-            if let Some(choice) = choice {
-                agent.send_request(choice).block_task().await?;
-            }
+            request_option(agent, &session, choice.map_err(unsupported)?, &mut options).await?;
+        }
+        if let Some(wanted) = &spec.effort {
+            let choice = model::select_effort(&session, &options, wanted);
+            request_option(agent, &session, choice.map_err(unsupported)?, &mut options).await?;
         }
         Ok(session)
+    }
+
+    /// Requests a session; if the agent requires a login and can log in by a key, it does so first. The
+    /// answer is not parsed yet: it may contain more than the protocol defines.
+    async fn request_session(
+        &self,
+        agent: &ConnectionTo<Agent>,
+        logins: &[AuthMethod],
+    ) -> Result<Value, Error> {
+        let request = || {
+            let open = NewSessionRequest::new(self.request.workspace.clone());
+            UntypedMessage::new("session/new", open)
+        };
+        let error = match agent.send_request(request()?).block_task().await {
+            Err(error) if error.code == Error::auth_required().code => error,
+            opened => return opened,
+        };
+        let methods = logins.iter().filter_map(|method| match method {
+            AuthMethod::Agent(method) => Some(&*method.id.0),
+            _ => None,
+        });
+        let environment = env::agent_env(&self.request.agent, &env::host_env());
+        let Some(method) = known_program::find_key_login(methods, &environment) else {
+            return Err(error);
+        };
+        let login = AuthenticateRequest::new(method.to_owned());
+        agent.send_request(login).block_task().await?;
+        agent.send_request(request()?).block_task().await
+    }
+
+    /// Selects the mode in which the agent can work without a person.
+    async fn select_mode(
+        &self,
+        agent: &ConnectionTo<Agent>,
+        session: &SessionId,
+        modes: Option<SessionModeState>,
+        options: &[SessionConfigOption],
+    ) -> Result<(), Error> {
+        let preferred = self.program.preferred_modes(self.request);
+        if let Some(modes) = modes {
+            let mut offered = preferred.iter().filter_map(|preferred| {
+                let mut ids = modes.available_modes.iter().map(|mode| &mode.id);
+                ids.find(|id| model::is_mode(&id.0, preferred))
+            });
+            if let Some(mode) = offered.next()
+                && modes.current_mode_id != *mode
+            {
+                let request = SetSessionModeRequest::new(session.clone(), mode.clone());
+                agent.send_request(request).block_task().await?;
+            }
+        } else if let Some(request) = model::select_mode_option(session, options, preferred) {
+            agent.send_request(request).block_task().await?;
+        }
+        Ok(())
     }
 
     async fn run_unless_cancelled<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         self.cancel.run_until_cancelled(work).await
     }
+}
+
+/// Sends the request for a model or an effort. The options may change with the model.
+async fn request_option(
+    agent: &ConnectionTo<Agent>,
+    session: &SessionId,
+    request: OptionRequest,
+    options: &mut Vec<SessionConfigOption>,
+) -> Result<(), Error> {
+    match request {
+        OptionRequest::None => {}
+        OptionRequest::Option(request) => {
+            let changed = agent.send_request(request).block_task().await?;
+            if !changed.config_options.is_empty() {
+                *options = changed.config_options;
+            }
+        }
+        OptionRequest::Model(model) => {
+            let params = json!({"sessionId": session, "modelId": model});
+            let request = UntypedMessage::new("session/set_model", params)?;
+            agent.send_request(request).block_task().await?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether an update reports that the cost of the session has reached the cap. The cap is the

@@ -4,7 +4,7 @@
 //! agent can do more without asking: the sandbox restricts that.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use agent_client_protocol::v1::schema::{
@@ -14,6 +14,7 @@ use agent_client_protocol::v1::schema::{
 };
 use serde_json::Value;
 
+use super::command_paths::{self, CommandContext};
 use crate::agents::SessionRole;
 use crate::agents::chat::workspace_fs::{FileError, WorkspaceRoot};
 
@@ -27,7 +28,13 @@ const PATH_ARGUMENTS: &[&str] = &[
     "notebook_path",
     "directory",
     "dir_path",
+    "cwd",
+    "workdir",
 ];
+/// Argument names of the folder in which a command runs.
+const FOLDER_ARGUMENTS: &[&str] = &["cwd", "workdir", "directory", "dir_path"];
+/// Argument names of a command.
+const COMMAND_ARGUMENTS: &[&str] = &["command", "cmd", "script"];
 
 /// Decides which requests of an agent are granted.
 pub(super) struct AccessPolicy {
@@ -95,13 +102,44 @@ impl AccessPolicy {
         if self.role == SessionRole::Judge && !looks {
             return false;
         }
-        let named = paths_in_call(call);
+        let mut named = paths_in_call(call);
+        named.extend(self.paths_in_command(call, kind));
         named.iter().all(|path| {
             let is_gits = Path::new(path)
                 .iter()
                 .any(|part| part.eq_ignore_ascii_case(".git"));
             self.root.contains(path) && !(changes && is_gits)
         })
+    }
+
+    /// All paths that the command of a tool call names. Some agents name the command only in the title.
+    fn paths_in_command(&self, call: &ToolCallUpdateFields, kind: ToolKind) -> Vec<String> {
+        let argument = |names: &[&str]| {
+            let input = call.raw_input.as_ref()?;
+            names.iter().find_map(|name| input.get(*name))
+        };
+        let folder = argument(FOLDER_ARGUMENTS).and_then(Value::as_str);
+        // An absolute path replaces the workspace's.
+        let folder = self.root.path().join(folder.unwrap_or_default());
+        let home = std::env::home_dir();
+        let context = CommandContext {
+            folder: &folder,
+            home: home.as_deref(),
+            is_root_entry: Path::exists,
+        };
+        let title = call.title.as_deref().filter(|_| kind == ToolKind::Execute);
+        let paths = match (argument(COMMAND_ARGUMENTS), title) {
+            (Some(Value::String(command)), _) => command_paths::find_paths(command, context),
+            (Some(Value::Array(words)), _) => {
+                let words = words.iter().filter_map(Value::as_str).map(str::to_owned);
+                let words: Vec<_> = words.collect();
+                command_paths::find_paths_in_words(&words, context)
+            }
+            (_, Some(title)) => command_paths::find_paths(title, context),
+            _ => Vec::new(),
+        };
+        let text = |path: PathBuf| path.to_string_lossy().into_owned();
+        paths.into_iter().map(text).collect()
     }
 
     /// Reads a text file, or some of its lines.

@@ -14,12 +14,15 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::agents::jsonl::{
     self, SessionState, lenient, tool_call_from_input, tool_call_from_subject,
 };
+use crate::agents::retry::{is_transient, is_transient_message};
 
 /// State kept between two messages.
 #[derive(Debug, Default)]
 pub(in crate::agents) struct AcpUpdateParser {
     /// Whether the last message was text.
     is_continuing_text: bool,
+    /// Whether the last error has the HTTP status of a transient failure as its code.
+    is_transient: bool,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -62,6 +65,15 @@ struct AcpResponseMeta {
 struct GeminiQuota {
     #[serde(deserialize_with = "lenient")]
     token_count: AcpTokens,
+    #[serde(deserialize_with = "lenient")]
+    model_usage: Vec<GeminiModelUsage>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct GeminiModelUsage {
+    #[serde(deserialize_with = "lenient")]
+    model: String,
 }
 
 /// Tokens: cached ones are not included in the input, nor thoughts in the output.
@@ -92,6 +104,8 @@ struct AcpTokens {
 #[serde(default)]
 struct AcpError {
     #[serde(deserialize_with = "lenient")]
+    code: i64,
+    #[serde(deserialize_with = "lenient")]
     message: String,
     #[serde(deserialize_with = "lenient")]
     data: Value,
@@ -109,13 +123,17 @@ impl From<AcpTokens> for Usage {
 }
 
 impl jsonl::EventParser for AcpUpdateParser {
-    const RETRIES_ITSELF: bool = true;
+    fn is_transient_error(&self, error: &str) -> bool {
+        self.is_transient || is_transient_message(error)
+    }
 
     fn parse_record(&mut self, line: &str, account: &mut SessionState) -> bool {
         let Ok(message) = serde_json::from_str::<AcpMessage<'_>>(line) else {
             return false;
         };
         if let Some(trouble) = message.error {
+            let status = u16::try_from(trouble.code);
+            self.is_transient = status.is_ok_and(is_transient);
             account.on_result(SessionStatus::Failed, Some(&trouble.full_message()));
         } else if message.method.as_deref() == Some("session/update") {
             let params = message.params.map_or("", RawValue::get);
@@ -264,6 +282,8 @@ impl AcpResponse {
     fn apply_to(self, account: &mut SessionState) {
         if self.session_id.is_some() {
             account.session_id = self.session_id;
+            // The session is open: an earlier request for it may have been refused before the login.
+            account.on_resumed();
         }
         let Some(stopped) = self.stop_reason else {
             return;
@@ -271,6 +291,12 @@ impl AcpResponse {
         let candidates = [self.usage, self.meta.quota.token_count].map(Usage::from);
         let usage = candidates.into_iter().find(|usage| usage.total() > 0);
         account.usage = usage.unwrap_or_default();
+        let mut models = self.meta.quota.model_usage.into_iter();
+        match (models.next(), models.next()) {
+            (Some(only), None) if !only.model.is_empty() => account.model = Some(only.model),
+            (Some(_), Some(_)) => account.has_several_models = true,
+            _ => {}
+        }
         let (status, error) = match stopped {
             StopReason::EndTurn => (SessionStatus::Success, None),
             StopReason::MaxTurnRequests => (
@@ -292,7 +318,7 @@ impl AcpResponse {
 impl AcpError {
     /// The message and its additional data, which often contains the reason.
     fn full_message(&self) -> String {
-        let Self { message, data } = self;
+        let Self { message, data, .. } = self;
         let details = ["details", "message", "error"]
             .iter()
             .find_map(|name| data.get(name)?.as_str());

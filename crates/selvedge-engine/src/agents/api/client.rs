@@ -1,5 +1,7 @@
 //! Sends one request to a provider's API and reads its answer as it streams.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use futures_util::future::{BoxFuture, ready};
 use futures_util::{FutureExt, StreamExt};
 use genai::chat::{
@@ -8,11 +10,12 @@ use genai::chat::{
 };
 use genai::{Error, webc};
 use selvedge_core::model::{AgentSpec, Cost, Usage};
+use serde_json::Value;
 
 use super::messages;
 use super::provider::Provider;
 use crate::agents::chat::model::{
-    ChatError, ChatModel, ModelInfo, ModelReply, ModelRequest, http_client,
+    ChatError, ChatModel, FailedTurn, ModelInfo, ModelReply, ModelRequest, http_client,
 };
 use crate::agents::chat::timeouts::SessionTimer;
 use crate::agents::final_message::reason_from_text;
@@ -47,6 +50,7 @@ impl GenaiClient {
         &self,
         question: ModelRequest<'_>,
         clocks: &SessionTimer<'_>,
+        reported: Arc<Mutex<Usage>>,
     ) -> Result<ModelReply, ChatError> {
         let request = messages::chat_request(question.messages, question.tools);
         let answer = u32::try_from(question.window.output).unwrap_or(u32::MAX);
@@ -55,6 +59,12 @@ impl GenaiClient {
             .with_capture_usage(true)
             .with_capture_content(true)
             .with_capture_tool_calls(true)
+            .with_raw_frame_fn(move |_, frame| {
+                if let Some(usage) = usage_so_far(frame.data) {
+                    let mut reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
+                    *reported = reported.max(usage);
+                }
+            })
             .with_max_tokens(answer);
         if let Some(effort) = &self.agent.effort {
             let effort = effort.parse::<ReasoningEffort>();
@@ -153,6 +163,40 @@ fn usage(reported: &genai::chat::Usage) -> Usage {
     }
 }
 
+/// The tokens that one record of a stream reports. Anthropic reports the input in its first record and
+/// Gemini all tokens in every record, so that they are known of an answer that breaks off; the library
+/// reports them only at the end.
+fn usage_so_far(record: &str) -> Option<Usage> {
+    if !record.contains("\"usage") {
+        return None;
+    }
+    let record: Value = serde_json::from_str(record).ok()?;
+    let usage = ["/message/usage", "/usage", "/usageMetadata"]
+        .iter()
+        .find_map(|path| record.pointer(path))?;
+    let count = |names: &[&str]| {
+        let mut counts = names
+            .iter()
+            .filter_map(|name| usage.pointer(name)?.as_u64());
+        counts.next().unwrap_or_default()
+    };
+    let cached = count(&[
+        "/prompt_tokens_details/cached_tokens",
+        "/cachedContentTokenCount",
+    ]);
+    let prompt = count(&["/prompt_tokens", "/promptTokenCount"]).saturating_sub(cached);
+    Some(Usage {
+        input: count(&["/input_tokens"]).max(prompt),
+        output: count(&[
+            "/output_tokens",
+            "/completion_tokens",
+            "/candidatesTokenCount",
+        ]),
+        cache_read: count(&["/cache_read_input_tokens"]).max(cached),
+        cache_write: count(&["/cache_creation_input_tokens"]),
+    })
+}
+
 /// The body of an HTTP error.
 fn error_body(error: &Error) -> &str {
     match error {
@@ -186,8 +230,16 @@ impl ChatModel for GenaiClient {
         &'a self,
         question: ModelRequest<'a>,
         clocks: &'a SessionTimer<'_>,
-    ) -> BoxFuture<'a, Result<ModelReply, ChatError>> {
-        self.ask(question, clocks).boxed()
+    ) -> BoxFuture<'a, Result<ModelReply, FailedTurn>> {
+        async {
+            let reported = Arc::new(Mutex::new(Usage::default()));
+            let reply = self.ask(question, clocks, Arc::clone(&reported)).await;
+            reply.map_err(|error| {
+                let usage = *reported.lock().unwrap_or_else(PoisonError::into_inner);
+                FailedTurn { error, usage }
+            })
+        }
+        .boxed()
     }
 
     fn cost_of(&self, usage: &Usage) -> Cost {

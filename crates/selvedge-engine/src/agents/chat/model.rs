@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 use std::sync::Once;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::conversation::{ConversationMessage, FunctionCall};
 use super::timeouts::{SessionTimer, WaitError};
 use crate::agents::final_message::reason_from_text;
-use crate::agents::retry::{is_transient, parse_retry_after};
+use crate::agents::retry::{is_busy, is_transient, parse_retry_after};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -35,7 +35,7 @@ pub(in crate::agents) trait ChatModel: Send + Sync {
         &'a self,
         question: ModelRequest<'a>,
         clocks: &'a SessionTimer<'_>,
-    ) -> BoxFuture<'a, Result<ModelReply, ChatError>>;
+    ) -> BoxFuture<'a, Result<ModelReply, FailedTurn>>;
 
     /// The cost of this usage.
     fn cost_of(&self, usage: &Usage) -> Cost;
@@ -79,6 +79,21 @@ pub(in crate::agents) struct ModelReply {
     pub(in crate::agents) usage: Option<Usage>,
     /// Whether the answer reached the length limit and is incomplete.
     pub(in crate::agents) is_truncated: bool,
+}
+
+/// A turn without an answer.
+#[derive(Debug)]
+pub(in crate::agents) struct FailedTurn {
+    pub(in crate::agents) error: ChatError,
+    /// Tokens that the server reported before the answer broke off.
+    pub(in crate::agents) usage: Usage,
+}
+
+impl From<ChatError> for FailedTurn {
+    fn from(error: ChatError) -> Self {
+        let usage = Usage::default();
+        Self { error, usage }
+    }
 }
 
 /// Why there is no answer.
@@ -165,7 +180,7 @@ impl ChatError {
             message,
             retry_after: retry_after
                 .and_then(|value| value.to_str().ok())
-                .and_then(parse_retry_after),
+                .and_then(|value| parse_retry_after(value, SystemTime::now())),
         }
     }
 
@@ -178,6 +193,16 @@ impl ChatError {
             Self::ConnectionLost(_) => true,
             Self::ModelNotFound { .. } | Self::ClientSetup(_) | Self::Stopped(_) => false,
         }
+    }
+
+    /// Whether the server is busy and does not say for how long.
+    pub(in crate::agents) fn is_busy(&self) -> bool {
+        matches!(self, Self::Rejected { status, retry_after: None, .. } if is_busy(*status))
+    }
+
+    /// Whether the provider may charge for the request although there is no complete answer.
+    pub(in crate::agents) fn may_be_charged(&self) -> bool {
+        matches!(self, Self::ConnectionLost(_) | Self::Stopped(_))
     }
 
     /// The wait that the server asks for.

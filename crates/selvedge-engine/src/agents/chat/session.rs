@@ -18,7 +18,7 @@ use super::{context, instructions, text_tool_calls, tools};
 use crate::activity::{Activity, Progress};
 use crate::agents::final_message::{reason_from_text, shorten, truncate_to_tail};
 use crate::agents::program::{output_name, write_error_outcome};
-use crate::agents::retry::{self, Backoff, WaitOutcome};
+use crate::agents::retry::{self, BUSY_RETRIES, Backoff, WaitOutcome};
 use crate::agents::spend_limit::SpendLimit;
 use crate::agents::{self, SessionRequest};
 
@@ -38,6 +38,8 @@ pub(in crate::agents) struct SessionDefaults {
     pub(in crate::agents) context: usize,
     /// Waits between retries.
     pub(in crate::agents) backoff: Backoff,
+    /// Waits between retries while the server is busy.
+    pub(in crate::agents) busy_backoff: Backoff,
 }
 
 /// One session.
@@ -253,7 +255,9 @@ impl<'a> ChatSession<'a> {
         let budget = (context - answer) * context::BYTES_PER_TOKEN;
         context::fit_to_budget(&mut self.messages, self.opening_messages, budget);
         let granted = self.request.agent.api_retries;
-        for retry in 1_u32.. {
+        // Of the failures of a busy server, and of all others.
+        let (mut busy, mut failures) = (0_u32, 0_u32);
+        loop {
             let question = ModelRequest {
                 messages: &self.messages,
                 tools: self.tool_descriptions.as_ref(),
@@ -266,18 +270,27 @@ impl<'a> ChatSession<'a> {
                     self.usage.add_usage(reply.usage);
                     return Ok(reply);
                 }
-                Err(error) => error,
+                Err(turn) => {
+                    self.usage.add_failed_turn(&turn);
+                    turn.error
+                }
             };
-            if retry > granted || !error.is_transient(self.has_answered) {
+            let random = retry::random_fraction();
+            let (retry, max, delay) = if error.is_busy() && granted > 0 {
+                busy += 1;
+                let delay = self.defaults.busy_backoff.busy_delay(busy, random);
+                (busy, granted.saturating_add(BUSY_RETRIES), delay)
+            } else {
+                failures += 1;
+                let requested = error.retry_after();
+                let delay = self.defaults.backoff.delay(failures, requested, random);
+                (failures, granted, delay)
+            };
+            if retry > max || !error.is_transient(self.has_answered) {
                 return Err(self.failure_outcome(&error));
             }
-            let delay =
-                self.defaults
-                    .backoff
-                    .delay(retry, error.retry_after(), retry::random_fraction());
-            self.wait_before_retry(retry, delay, &error).await?;
+            self.wait_before_retry(retry, max, delay, &error).await?;
         }
-        Err(Box::new(SessionOutcome::new(SessionStatus::Failed)))
     }
 
     /// Checks the cap before each turn; the cost of the turn itself is not known in advance.
@@ -296,13 +309,14 @@ impl<'a> ChatSession<'a> {
     async fn wait_before_retry(
         &mut self,
         retry: u32,
+        max: u32,
         delay: Duration,
         error: &ChatError,
     ) -> Result<(), Box<SessionOutcome>> {
         self.usage.api_retries += 1;
         self.progress.on_activity(Activity::ApiRetry {
             attempt: retry,
-            max: self.request.agent.api_retries,
+            max,
             delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
             reason: error.to_string(),
         });

@@ -3,7 +3,7 @@
 use selvedge_core::model::{Cost, SessionOutcome, ToolCall, Usage};
 use selvedge_core::price::PriceTable;
 
-use super::model::ChatModel;
+use super::model::{ChatModel, FailedTurn};
 
 /// Usage of a session so far.
 #[derive(Debug, Default)]
@@ -27,6 +27,13 @@ impl UsageTally {
         }
     }
 
+    /// Adds the usage of a turn without an answer: the tokens that the server reported until then. If
+    /// it may charge for more, the cost is not completely known.
+    pub(super) fn add_failed_turn(&mut self, turn: &FailedTurn) {
+        self.usage = self.usage + turn.usage;
+        self.is_uncounted |= turn.error.may_be_charged();
+    }
+
     /// Adds a tool call.
     pub(super) fn add_tool_call(&mut self, call: ToolCall) {
         self.tool_calls += 1;
@@ -39,12 +46,17 @@ impl UsageTally {
         self.usage.total()
     }
 
-    /// Cost so far; unknown if the API did not count all usage.
+    /// Cost so far. If the API did not count all usage, or counted nothing at all, it is unknown and
+    /// at least that of the counted tokens.
     pub(super) fn cost(&self, model: &dyn ChatModel) -> Cost {
-        if self.is_uncounted {
-            Cost::UNKNOWN
-        } else {
-            model.cost_of(&self.usage)
+        let counted = model.cost_of(&self.usage);
+        let is_complete = !self.is_uncounted && self.usage.total() > 0;
+        if is_complete || counted == Cost::ZERO {
+            return counted;
+        }
+        Cost {
+            micro_usd: counted.micro_usd.filter(|amount| amount.0 > 0),
+            ..Cost::UNKNOWN
         }
     }
 

@@ -4,11 +4,13 @@
 //! with the user's permissions.
 
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 /// Maximum bytes of a file that is read or edited.
@@ -48,6 +50,11 @@ impl WorkspaceRoot {
             directory,
             path: workspace.to_owned(),
         })
+    }
+
+    /// Its path.
+    pub(in crate::agents) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The path relative to the workspace that a model means. An absolute path is accepted if it
@@ -97,8 +104,48 @@ impl WorkspaceRoot {
             named,
             self.open_at(&path, flags, Mode::from_raw_mode(0o666)),
         )?;
-        let written = file.set_len(0).and_then(|()| file.write_all(bytes));
+        let about = file.metadata().map_err(|error| file_error(named, error))?;
+        let written = if about.nlink() > 1 {
+            self.replace(&path, about.mode(), bytes)
+        } else {
+            file.set_len(0).and_then(|()| file.write_all(bytes))
+        };
         written.map_err(|error| file_error(named, error))
+    }
+
+    /// Replaces a file that has other names, which may be outside of the workspace: they keep the old
+    /// content, as if the file had been copied.
+    fn replace(&self, path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(Errno::ISDIR.into());
+        };
+        let parent = self.open_at(parent, OFlags::DIRECTORY | OFlags::RDONLY, Mode::empty())?;
+        let entry = rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        if FileType::from_raw_mode(entry.st_mode) == FileType::Symlink {
+            return Err(io::Error::other(
+                "is a symbolic link to a file with several names, which is not written to",
+            ));
+        }
+        let temporary = format!(".selvedge-{:x}", RandomState::new().hash_one(()));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(mode & 0o777);
+        let file = rustix::fs::openat(&parent, &temporary, flags, Mode::RUSR | Mode::WUSR)?;
+        let written = File::from(file)
+            .write_all(bytes)
+            .and_then(|()| {
+                Ok(rustix::fs::chmodat(
+                    &parent,
+                    &temporary,
+                    mode,
+                    AtFlags::empty(),
+                )?)
+            })
+            .and_then(|()| Ok(rustix::fs::renameat(&parent, &temporary, &parent, name)?));
+        if written.is_err() {
+            // The first error is the one to report.
+            let _ = rustix::fs::unlinkat(&parent, &temporary, AtFlags::empty());
+        }
+        written
     }
 
     /// Returns a directory relative to the workspace, after checking that it is one.
@@ -230,7 +277,7 @@ fn file_error(named: &str, error: io::Error) -> FileError {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 
@@ -352,19 +399,39 @@ mod tests {
             );
         }
         let pipe = place.workspace().join("pipe");
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &pipe,
-            rustix::fs::FileType::Fifo,
-            Mode::RWXU,
-            0,
-        )
-        .unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
         assert!(matches!(root.read("pipe"), Err(FileError::Special(_))));
         assert!(matches!(
             root.write("pipe", b"x"),
             Err(FileError::Special(_))
         ));
+    }
+
+    #[test]
+    fn workspace_fs_does_not_write_through_hard_link() {
+        let place = ConfinedFixture::new();
+        let secret = place.top.path().join("outside/secret");
+        let (linked, alias) = (
+            place.workspace().join("linked"),
+            place.workspace().join("alias"),
+        );
+        std::fs::hard_link(&secret, &linked).unwrap();
+        std::fs::set_permissions(&linked, std::fs::Permissions::from_mode(0o755)).unwrap();
+        symlink("linked", &alias).unwrap();
+        let root = place.root();
+        assert!(matches!(
+            root.write("alias", b"x"),
+            Err(FileError::Io { .. })
+        ));
+        root.write("linked", b"changed").unwrap();
+        assert_eq!(root.read("linked").unwrap(), b"changed");
+        assert_eq!(std::fs::metadata(&linked).unwrap().mode() & 0o777, 0o755);
+        assert_eq!(
+            place.outside(),
+            [("secret".to_owned(), "secret".to_owned())]
+        );
+        let names = std::fs::read_dir(place.workspace()).unwrap();
+        assert_eq!(names.count(), 4, "no temporary file is left");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use selvedge_core::model::{Cost, MicroUsd, SessionStatus, Usage};
+use selvedge_core::model::{Cost, MicroUsd, SessionStatus, Timestamp, Usage};
 use selvedge_core::price::PriceTable;
 
 use super::record::{
@@ -26,6 +26,8 @@ pub(in crate::agents) struct ClaudeEventParser<const IS_QWEN: bool = false> {
     usage: UsageByMessage,
     /// The API's failure, as named by the program.
     api_error: Option<String>,
+    /// Whether the main model has answered, so that its exact name is known.
+    has_model_answered: bool,
     /// Whether the session ended because of a transient API failure.
     is_transient: bool,
 }
@@ -49,8 +51,14 @@ impl<const IS_QWEN: bool> EventParser for ClaudeEventParser<IS_QWEN> {
             (Some("assistant"), _) => self.on_assistant_message(record, account),
             (Some("user"), _) => on_tool_results(&record.message, account),
             (Some("result"), _) => return self.on_result(line, account),
+            (Some("rate_limit_event"), _) => {
+                let limit = record.rate_limit_info;
+                let resets_at = limit.resets_at.filter(|_| limit.status == "rejected");
+                account.limit_resets_at =
+                    resets_at.and_then(|seconds| Timestamp::from_second(seconds).ok());
+            }
             // Known records that are not needed.
-            (Some("system" | "stream_event" | "rate_limit_event" | "tool_progress"), _) => {}
+            (Some("system" | "stream_event" | "tool_progress"), _) => {}
             _ => return false,
         }
         true
@@ -73,6 +81,12 @@ impl<const IS_QWEN: bool> ClaudeEventParser<IS_QWEN> {
             let usage = message.usage.map(Usage::from).unwrap_or_default();
             self.usage.record(message.id, usage);
             account.usage = Self::without_cached_input(self.usage.total());
+            let models = account.model.as_deref().zip(message.model.as_deref());
+            // A sub-agent may use another model. The model in the first record is an alias.
+            account.has_several_models |= self.has_model_answered
+                && usage.total() > 0
+                && models.is_some_and(|(before, now)| before != now);
+            self.has_model_answered |= is_main;
             if is_main {
                 account.model = message.model.or_else(|| account.model.take());
             }
@@ -162,10 +176,10 @@ fn on_tool_results(message: &ClaudeMessage<'_>, account: &mut SessionState) {
     }
 }
 
-/// Shows the cost of the messages so far by the price table, assuming that all are from the same
-/// model.
+/// Shows the cost of the messages so far by the price table, if all are from the same model.
 fn report_estimated_cost(account: &mut SessionState) {
     let usage = Some(account.usage).filter(|usage| usage.total() > 0);
+    let usage = usage.filter(|_| !account.has_several_models);
     let model = account.model.as_deref();
     let cost = model
         .zip(usage)
@@ -233,12 +247,7 @@ impl UsageByMessage {
             self.recent.clear();
         }
         let recorded = self.recent.entry(id).or_default();
-        *recorded = Usage {
-            input: recorded.input.max(usage.input),
-            output: recorded.output.max(usage.output),
-            cache_read: recorded.cache_read.max(usage.cache_read),
-            cache_write: recorded.cache_write.max(usage.cache_write),
-        };
+        *recorded = recorded.max(usage);
     }
 
     fn total(&self) -> Usage {

@@ -46,6 +46,21 @@ pub(super) struct ClaudeRecord<'a> {
     /// `system`/`api_retry`: the HTTP status.
     #[serde(deserialize_with = "lenient")]
     pub(super) error_status: Option<u16>,
+    /// `rate_limit_event`.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) rate_limit_info: ClaudeRateLimit,
+}
+
+/// The state of the subscription's limits.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct ClaudeRateLimit {
+    /// `allowed`, `allowed_warning` or `rejected`.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) status: String,
+    /// In seconds since 1970.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) resets_at: Option<i64>,
 }
 
 /// A message of the model, or the results of its tools.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use selvedge_core::model::{
-    Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus, ToolCall, Usage,
+    Cost, CostSource, MicroUsd, SessionOutcome, SessionStatus, Timestamp, ToolCall, Usage,
 };
 
 use super::ClaudeEventParser;
@@ -370,6 +370,38 @@ fn claude_cost_has_weakest_source() {
     };
     assert_eq!(source(&by_model(r#","costUSD":0.1"#)), CostSource::Reported);
     assert_eq!(source(&by_model("")), CostSource::Unknown);
+}
+
+#[test]
+fn claude_cost_of_several_models_is_unknown() {
+    let message = |model: &str, parent: &str| {
+        let usage = r#"{"input_tokens":1000,"output_tokens":10}"#;
+        let message =
+            format!(r#"{{"id":"{model}","model":"{model}","usage":{usage},"content":[]}}"#);
+        format!(r#"{{"type":"assistant","parent_tool_use_id":{parent},"message":{message}}}"#)
+    };
+    let main = message("claude-sonnet-4-6", "null");
+    assert_eq!(outcome(&main, exited(0)).cost.source, CostSource::Estimated);
+    let both = format!("{main}\n{}", message("claude-haiku-4-5", "\"task\""));
+    let interrupted = outcome(&both, exited(0));
+    assert_eq!(interrupted.cost, Cost::UNKNOWN);
+    assert_eq!(interrupted.usage.input, 2_000);
+}
+
+#[test]
+fn claude_reports_usage_limit_of_failed_session_only() {
+    let limited = |status: &str, is_error: bool| {
+        let resets_at = (Timestamp::now() + Duration::from_hours(1)).as_second();
+        let info = format!(r#"{{"status":"{status}","resetsAt":{resets_at}}}"#);
+        let ending = result(&format!(r#""subtype":"success","is_error":{is_error}"#));
+        let lines = format!(r#"{{"type":"rate_limit_event","rate_limit_info":{info}}}"#);
+        outcome(&format!("{lines}\n{ending}"), exited(0))
+            .usage_limit
+            .is_some()
+    };
+    assert!(limited("rejected", true));
+    assert!(!limited("rejected", false));
+    assert!(!limited("allowed_warning", true));
 }
 
 #[test]

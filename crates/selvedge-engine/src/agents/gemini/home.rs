@@ -51,7 +51,7 @@ fn parse(text: &str) -> Option<Value> {
 }
 
 /// `over` wins; objects are merged by key.
-fn merge(under: Value, over: Value) -> Value {
+pub(in crate::agents) fn merge(under: Value, over: Value) -> Value {
     match (under, over) {
         (under, Value::Null) => under,
         (Value::Object(mut under), Value::Object(over)) => {

@@ -7,9 +7,9 @@
 //! The input is untrusted and may be hostile: an unknown record is counted, a line that is too long
 //! is not kept, and no part of it is used in a command.
 
-mod attempt;
 mod lenient;
 mod session_file;
+mod session_runner;
 mod session_state;
 mod status;
 mod tool;
@@ -35,7 +35,9 @@ pub(super) use session_state::{
 pub(super) use status::resolve_status;
 pub(super) use tool::{tool_call_from_input, tool_call_from_subject};
 
-use self::attempt::AttemptRunner;
+use self::session_runner::JsonlSessionRunner;
+use super::attempt::AttemptContext;
+pub(super) use super::attempt::SessionAllowance;
 use super::final_message::detect_cannot_satisfy;
 use super::program::{self, ActivitySender};
 use super::retry::Backoff;
@@ -92,17 +94,6 @@ pub(super) trait AgentCli: Default + Send + Sync + 'static {
     }
 }
 
-/// The limits of one session; they differ between the sessions of one attempt.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SessionAllowance {
-    /// Remaining turns.
-    pub(super) turns: Option<u32>,
-    /// Remaining cost.
-    pub(super) cost: Option<MicroUsd>,
-    /// Maximum API retries by the program itself.
-    pub(super) retries: u32,
-}
-
 /// Parses a session's records.
 pub(super) trait SessionParser: Default + Send + 'static {
     /// Parses one line; reports activity to `told`.
@@ -156,17 +147,20 @@ impl<P: AgentCli> Agent for JsonlAgent<P> {
         progress: &'a dyn Progress,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, SessionOutcome> {
-        AttemptRunner {
+        let runner = JsonlSessionRunner {
             program: &self.program,
+            request,
+            progress,
+            cancel,
+        };
+        let attempt = AttemptContext {
             request,
             progress,
             cancel,
             backoff: self.backoff,
             started: Instant::now(),
-        }
-        .run()
-        .map(detect_cannot_satisfy)
-        .boxed()
+        };
+        async move { detect_cannot_satisfy(attempt.run(&runner).await) }.boxed()
     }
 }
 

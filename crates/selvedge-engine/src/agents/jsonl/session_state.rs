@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use jiff::Zoned;
 use selvedge_core::model::{
-    AgentSpec, Cost, MicroUsd, SessionOutcome, SessionStatus, ToolCall, Usage,
+    AgentSpec, Cost, MicroUsd, SessionOutcome, SessionStatus, Timestamp, ToolCall, Usage,
+    UsageLimit,
 };
 
 use super::{SessionParser, resolve_status};
@@ -13,6 +15,7 @@ use crate::activity::Activity;
 use crate::agents::SessionRequest;
 use crate::agents::final_message::{TEXT_LIMIT, reason_from_text, truncate_to_tail};
 use crate::agents::retry::is_transient_message;
+use crate::agents::usage_limit;
 
 /// Maximum tools running at the same time.
 const MAX_RUNNING_TOOLS: usize = 1_000;
@@ -55,6 +58,9 @@ pub(in crate::agents) struct SessionState {
     pub(in crate::agents) has_several_models: bool,
     /// Turns, if reported.
     pub(in crate::agents) turns: Option<u32>,
+    /// When the usage limit is reset that the program reported as reached, if it names the time apart
+    /// from its error.
+    pub(in crate::agents) limit_resets_at: Option<Timestamp>,
     text: String,
     tool_calls: u32,
     tool_errors: u32,
@@ -179,6 +185,14 @@ impl SessionState {
         self.ending = None;
     }
 
+    /// The usage limit at which a session with this error ended.
+    fn usage_limit(&self, error: &str) -> Option<UsageLimit> {
+        let now = Zoned::now();
+        let reported = self.limit_resets_at;
+        let reported = reported.and_then(|at| usage_limit::limit_until(at, now.timestamp()));
+        reported.or_else(|| usage_limit::parse_usage_limit(error, &now))
+    }
+
     fn cost(&self, model: Option<&str>, agent: &AgentSpec) -> Cost {
         let model = model.filter(|_| !self.has_several_models);
         reported_or_estimated_cost(self.cost, &self.usage, model, agent)
@@ -237,8 +251,11 @@ impl<R: EventParser> SessionParser for ParsedSession<R> {
             .model
             .clone()
             .or_else(|| request.agent.model.clone());
+        let failed = (status == SessionStatus::Failed).then_some(error.as_deref());
+        let usage_limit = failed.and_then(|error| account.usage_limit(error.unwrap_or_default()));
         SessionOutcome {
             error,
+            usage_limit,
             text: truncate_to_tail(&account.text),
             usage: account.usage,
             cost: account.cost(model.as_deref(), &request.agent),

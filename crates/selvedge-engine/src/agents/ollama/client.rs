@@ -10,7 +10,7 @@ use serde_json::json;
 use super::endpoint::Endpoint;
 use super::wire::{OllamaChatRequest, OllamaChunk, OllamaModelInfo, OllamaOptions};
 use crate::agents::chat::model::{
-    ChatError, ChatModel, ModelInfo, ModelReply, ModelRequest, error_chain, http_client,
+    ChatError, ChatModel, FailedTurn, ModelInfo, ModelReply, ModelRequest, error_chain, http_client,
 };
 use crate::agents::chat::timeouts::{SessionTimer, WaitError};
 
@@ -49,8 +49,10 @@ impl ChatModel for OllamaClient<'_> {
         &'a self,
         question: ModelRequest<'a>,
         clocks: &'a SessionTimer<'_>,
-    ) -> BoxFuture<'a, Result<ModelReply, ChatError>> {
-        self.chat(question, clocks).boxed()
+    ) -> BoxFuture<'a, Result<ModelReply, FailedTurn>> {
+        self.chat(question, clocks)
+            .map(|reply| reply.map_err(FailedTurn::from))
+            .boxed()
     }
 
     /// A local model costs nothing. Ollama also forwards requests to models that it hosts, and does

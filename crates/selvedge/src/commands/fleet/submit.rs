@@ -132,6 +132,7 @@ fn reject_local_options(args: &RunArgs) -> Result<(), CliError> {
         ("--known-failure", !args.known.known_failures.is_empty()),
         ("--known-failures", args.known.known_failures_file.is_some()),
         ("--max-turns", args.max_turns.is_some()),
+        ("--on-usage-limit", args.on_usage_limit.is_some()),
         ("--require-cost-reporting", args.require_cost_reporting),
         ("--sandbox", args.check.sandbox.is_some()),
         ("--check-env", !args.check.check_env.is_empty()),

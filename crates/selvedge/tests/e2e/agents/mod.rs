@@ -1,8 +1,12 @@
 //! The same scenarios with every real agent that is in a package registry. `cargo xtask e2e` derives the matrix
 //! in docs/reference/agents.md from the names and results of these tests.
 
+mod acp_codex;
+mod acp_copilot;
+mod acp_droid;
 mod acp_gemini;
 mod acp_opencode;
+mod acp_qwen;
 mod aider;
 mod claude;
 mod codex;

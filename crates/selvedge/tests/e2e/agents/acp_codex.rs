@@ -1,0 +1,38 @@
+//! Codex's adapter for the Agent Client Protocol, on OpenAI's Responses API.
+
+use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
+use serde_json::json;
+
+use super::{TestedAgent, plays};
+use crate::fixtures::program;
+
+const ACP_CODEX: TestedAgent = TestedAgent {
+    name: "acp-codex",
+    settings,
+    writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
+    runs,
+    solves: |env, text, message| super::solves((ACP_CODEX.writes)(env, text), message),
+    tokens: [2_100, 60],
+    calls: 1,
+    names_sessions: true,
+    refusal: 400,
+    idle_timeout: "25s",
+    counts_retries: false,
+};
+
+fn settings(_: &TestEnv, server: &ModelServer) -> String {
+    format!(
+        "kind = \"acp\"\nprogram = {}\nmodel = \"gpt-5\"\nbase_url = \"{}/v1\"\n\
+         env.OPENAI_API_KEY = \"dummy\"\n",
+        json!([program("codex-acp")]),
+        server.url()
+    )
+}
+
+fn runs(command: &str) -> ScriptedTurn {
+    // Without a long yield time, it polls the API while a command runs.
+    let input = json!({"cmd": command, "yield_time_ms": 30_000});
+    ScriptedTurn::tool("exec_command", input)
+}
+
+plays!(ACP_CODEX: success, fail_then_fix, refused, killed, hang);
