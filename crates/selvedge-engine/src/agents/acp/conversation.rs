@@ -163,8 +163,9 @@ impl<'a> AcpConversation<'a> {
             self.policy.apply_agent_quirks(&info.name);
         }
         let opened = self.request_session(agent, &met.auth_methods).await?;
-        let models = opened.get("models").cloned();
-        let models = models.and_then(|models| serde_json::from_value(models).ok());
+        // As text, because the fields are read leniently.
+        let models = opened.get("models").map(Value::to_string);
+        let models = models.and_then(|models| serde_json::from_str(&models).ok());
         let opened: NewSessionResponse =
             serde_json::from_value(opened).map_err(|error| Error::new(0, error.to_string()))?;
         let session = opened.session_id;
