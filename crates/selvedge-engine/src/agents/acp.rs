@@ -16,15 +16,16 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use jiff::Zoned;
 use selvedge_core::model::{SessionOutcome, SessionStatus};
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::{AttemptContext, FinishedSession, SessionRunner, SessionTry};
-use super::final_message::detect_cannot_satisfy;
+use super::final_message::{detect_cannot_satisfy, output_tail};
 use super::jsonl::{self, ParsedSession, lock_parser};
 use super::program::{self, LaunchSpec};
 use super::retry::Backoff;
-use super::{Agent, SessionRequest, env};
+use super::{Agent, SessionRequest, env, usage_limit};
 use crate::activity::Progress;
 use crate::process::{EndReason, SessionExit, StderrMode, StdinSource, StopSignal};
 
@@ -138,7 +139,10 @@ async fn run_session(runner: &AcpSessionRunner<'_>, session: SessionTry) -> Fini
     let (ended, talk) = futures_util::join!(work, talk);
     let reading = lock_parser(&reading);
     let outcome = match ended {
-        Ok(ended) => session_outcome(request, &reading, ended, talk, cancel),
+        Ok(ended) => {
+            let outcome = session_outcome(request, &reading, ended, talk, cancel);
+            detect_unanswered(known, outcome)
+        }
         Err(outcome) => return FinishedSession::last(outcome),
     };
     // A session that was stopped by the user or a time limit is not retried.
@@ -150,6 +154,22 @@ async fn run_session(runner: &AcpSessionRunner<'_>, session: SessionTry) -> Fini
         transient_api_failures: Some(&*reading)
             .filter(|_| is_retried)
             .and_then(jsonl::SessionParser::transient_api_failures),
+    }
+}
+
+/// Some programs report a failure of the API as the text of a regular end. Those that report their
+/// tokens have none then.
+fn detect_unanswered(program: KnownProgram, outcome: SessionOutcome) -> SessionOutcome {
+    let is_answered = outcome.usage.total() > 0 || !program.reports_tokens();
+    if outcome.status != SessionStatus::Success || is_answered {
+        return outcome;
+    }
+    let error = output_tail(&outcome.text);
+    SessionOutcome {
+        status: SessionStatus::Failed,
+        usage_limit: usage_limit::parse_usage_limit(&error, &Zoned::now()),
+        error: Some(format!("the model did not answer: {error}")),
+        ..outcome
     }
 }
 

@@ -300,7 +300,7 @@ fn acp_model_that_cannot_be_requested_is_rejected() {
 #[test]
 fn acp_known_program_gets_its_server_login_and_mode() {
     let env = env_with_repo();
-    let sessions = json!([[writes(&env, "42\n"), ends(&Value::Null)]]);
+    let sessions = json!([[writes(&env, "42\n"), ends(&tokens(10, 1))]]);
     let agent = ScriptedAcpAgent::write_as("codex-acp", env.root(), &sessions);
     let program = json!(agent.command_line());
     configure(
@@ -363,4 +363,21 @@ fn acp_session_is_repeated_after_api_failure() {
     let agent = scripted(&env, &json!([[{"fail": refused}]]), "");
     run(&env, &[]).assert_code(3);
     assert_eq!(agent.received("prompt").len(), 1);
+}
+
+/// The adapter of Codex ends a turn regularly if the API fails, with the failure as text.
+#[test]
+fn acp_end_without_tokens_is_a_failure_of_codex() {
+    let env = env_with_repo();
+    let sessions = json!([[{"say": "unexpected status 400: scripted"}, ends(&Value::Null)]]);
+    let agent = ScriptedAcpAgent::write_as("codex-acp", env.root(), &sessions);
+    let program = json!(agent.command_line());
+    configure(
+        &env,
+        &format!("[agents.scripted]\nkind = \"acp\"\nprogram = {program}\n"),
+    );
+    let out = run(&env, &[]);
+    out.assert_code(3);
+    let reason = out.json()["reason"].to_string();
+    assert!(reason.contains("status 400"), "{reason}");
 }

@@ -83,6 +83,11 @@ impl KnownProgram {
         self != Self::Other
     }
 
+    /// Whether it reports the tokens of every session that a model answered.
+    pub(super) fn reports_tokens(self) -> bool {
+        matches!(self, Self::Codex | Self::Copilot)
+    }
+
     /// Whether it takes the model from its arguments, so that it need not offer it.
     pub(super) fn takes_model_argument(self) -> bool {
         matches!(self, Self::Copilot | Self::Gemini | Self::Qwen)
