@@ -87,12 +87,12 @@ impl RecordedRequest {
         self.messages().any(is_from_model) && !self.messages().any(is_played)
     }
 
-    /// Whether the request only asks for a title of the session, as OpenCode does.
+    /// Whether the request only asks for a title of the session, as OpenCode and Droid do.
     pub(crate) fn is_title_request(&self) -> bool {
         let system = self.messages_of("system").map(message_text);
-        system
-            .fold(String::new(), |all, text| all + &text)
-            .contains("title generator")
+        let system = system.fold(String::new(), |all, text| all + &text);
+        let marks = ["title generator", "generates concise session titles"];
+        marks.iter().any(|mark| system.contains(mark))
     }
 
     /// The messages of the conversation, whatever the API calls them: messages, input or contents.

@@ -13,7 +13,7 @@ const ACP_COPILOT: TestedAgent = TestedAgent {
     writes: |_, text| runs(&format!("printf '%s' '{text}' > answer")),
     runs,
     solves: |env, text, message| super::solves((ACP_COPILOT.writes)(env, text), message),
-    tokens: [0, 0],
+    tokens: [2_100, 60],
     calls: 1,
     names_sessions: true,
     refusal: 400,
