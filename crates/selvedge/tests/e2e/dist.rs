@@ -590,6 +590,19 @@ fn workflows_and_templates_of_code_hosts_are_valid() {
             .args(files);
         check.run().assert_success();
     }
+    // The workflow of the guide.
+    let guide = fs::read_to_string(root.join("docs/how-to/ci.md")).unwrap();
+    let (_, workflow) = guide.split_once("   ```yaml\n").unwrap();
+    let (workflow, _) = workflow.split_once("   ```\n").unwrap();
+    let lines = workflow
+        .lines()
+        .map(|line| line.strip_prefix("   ").unwrap_or(line));
+    let workflow = env.write("workflow.yml", lines.collect::<Vec<_>>().join("\n"));
+    let lint = tool(&env, "actionlint").arg(&workflow);
+    lint.run().assert_success();
+    let schema = ["--builtin-schema", "vendor.github-workflows"];
+    let check = tool(&env, "check-jsonschema").args(schema).arg(&workflow);
+    check.run().assert_success();
     let scripts = files("action", ".sh");
     tool(&env, "shellcheck")
         .args(scripts)
