@@ -24,8 +24,8 @@ use crate::XtaskResult;
 use crate::program::{self, cargo};
 use crate::workspace::{self, CargoMetadata};
 
-/// The largest permitted program, in bytes.
-const MAX_PROGRAM_SIZE: u64 = 25_000_000;
+/// The largest permitted package of a program that was built for distribution, in bytes.
+const MAX_PACKAGE_SIZE: u64 = 25_000_000;
 
 const USAGE: &str = "\
 usage: cargo xtask dist [--target TRIPLE]… [--program PATH] [--output DIR]
@@ -82,13 +82,22 @@ fn package_targets(options: &DistOptions<'_>) -> XtaskResult {
             None => build(target)?,
         };
         let package = ReleasePackage::new(target, &program)?;
-        write_packages(&package, &folder)?;
+        let largest = write_packages(&package, &folder)?;
+        if options.program.is_none() && largest > MAX_PACKAGE_SIZE {
+            return Err(format!(
+                "a package of {} has {:.1} MB, more than the limit of {:.0} MB",
+                target.triple,
+                megabytes(largest),
+                megabytes(MAX_PACKAGE_SIZE)
+            )
+            .into());
+        }
     }
     index::write(&folder)
 }
 
-/// Writes all packages of one program.
-fn write_packages(package: &ReleasePackage, folder: &Path) -> XtaskResult {
+/// Writes all packages of one program; returns the size of the largest one.
+fn write_packages(package: &ReleasePackage, folder: &Path) -> XtaskResult<u64> {
     let target = package.target;
     println!("packages of {}:", target.triple);
     let mut written = vec![
@@ -98,11 +107,13 @@ fn write_packages(package: &ReleasePackage, folder: &Path) -> XtaskResult {
     ];
     written.extend(npm::write(package, folder)?);
     written.extend(debian::write(package, folder)?);
+    let mut largest = 0;
     for path in written {
         let size = std::fs::metadata(&path)?.len();
         println!("  {:>6.1} MB  {}", megabytes(size), path.display());
+        largest = largest.max(size);
     }
-    Ok(())
+    Ok(largest)
 }
 
 /// Compiles the program for a target, with zig as the linker where the system's cannot be used.
@@ -137,15 +148,6 @@ fn build(target: &PackageTarget) -> XtaskResult<PathBuf> {
         .join("dist/selvedge");
     let size = std::fs::metadata(&program)?.len();
     println!("{}: {:.1} MB", program.display(), megabytes(size));
-    if size > MAX_PROGRAM_SIZE {
-        return Err(format!(
-            "{}: {:.1} MB is more than the limit of {:.0} MB",
-            program.display(),
-            megabytes(size),
-            megabytes(MAX_PROGRAM_SIZE)
-        )
-        .into());
-    }
     Ok(program)
 }
 
