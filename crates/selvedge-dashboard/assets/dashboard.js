@@ -1,6 +1,6 @@
-// The dashboard's one script: times in the reader's zone, keys, copying, and news of what changed. Without
-// it every page works, and shows what was so when it was loaded. It never makes markup out of text: what
-// it puts into the page is the server's own page, fetched anew.
+// The dashboard's one script: times in the reader's zone, keys, copying, saved views, comments on lines, and
+// live updates. Without it every page works, and shows its state when it was loaded. It never makes markup
+// out of text: what it puts into the page is the server's own page, fetched again.
 "use strict";
 (() => {
   const $ = (selector, root = document) => root.querySelector(selector);
@@ -33,7 +33,8 @@
     }
     if (now.nodeName === "TIME" && now.dateTime === then.dateTime) return;
     const keeps = (name) =>
-      (name === "open" && now.nodeName === "DETAILS") || name === "title" && now.nodeName === "TIME" || name === "data-live";
+      (name === "open" && now.nodeName === "DETAILS") || name === "title" && now.nodeName === "TIME" || name === "data-live"
+      || (name === "checked" && now.nodeName === "INPUT");
     for (const { name } of Array.from(now.attributes)) {
       if (!then.hasAttribute(name) && !keeps(name)) now.removeAttribute(name);
     }
@@ -80,45 +81,98 @@
   };
 
   const line = $("#line");
+  const lost = $("#lost");
   const state = (name, words) => {
     line.dataset.state = name;
     if (line.textContent !== words) line.textContent = words;
+    lost.hidden = name !== "lost";
+    if (lost.textContent !== words) lost.textContent = name === "lost" ? words : "";
   };
-  let at_work = false;
+
+  // Changes of the state are announced to screen readers; the list announces how many tasks there are.
+  const summary = () => {
+    const badge = $(".title .badge");
+    const doing = $("#doing");
+    const count = $("#count");
+    return [badge, doing, count].filter(Boolean).map((it) => it.textContent.trim()).join(". ");
+  };
+  let announced = summary();
+  const announce = () => {
+    const now = summary();
+    if (now === announced) return;
+    announced = now;
+    $("#news").textContent = now;
+    if (watched && document.hidden) new Notification(document.title, { body: now });
+  };
+
+  // Notifications of this page, while it is open in a tab that is not visible.
+  let watched = false;
+  const watch = $("#watch");
+  if (watch && "Notification" in window) {
+    watch.hidden = false;
+    watch.addEventListener("click", async () => {
+      watched = !watched && (await Notification.requestPermission()) === "granted";
+      watch.setAttribute("aria-pressed", String(watched));
+      watch.textContent = watched ? "Notifications are on" : "Notify me of changes";
+    });
+  }
+
+  // The newest step of a running session stays in view while the reader wants it to.
+  const follow = () => {
+    const box = $("#follow");
+    const last = $("#trace > li:last-child");
+    if (box?.checked && last) last.scrollIntoView({ block: "end" });
+  };
+
+  let refreshing = false;
   let again = false;
   const refresh = async () => {
-    if (at_work) { again = true; return; }
-    at_work = true;
+    if (refreshing) { again = true; return; }
+    refreshing = true;
     try {
       do {
         again = false;
         const answer = await fetch(location.href, { headers: { accept: "text/html" }, cache: "no-store", redirect: "error" });
-        if (answer.status === 401) { state("lost", "Signed out: reload to sign in again."); return; }
+        if (answer.status === 401) { state("lost", "Your session has ended: reload the page to sign in again."); return; }
         if (!answer.ok) continue;
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
         const main = $("#main", page);
         if (main) become($("#main"), main);
         document.title = page.title;
         times();
+        announce();
+        follow();
+        lists();
         state("live", "Live.");
       } while (again);
     } catch {
       state("lost", "Connection lost; reconnecting.");
     } finally {
-      at_work = false;
+      refreshing = false;
     }
   };
 
-  // News: the server says a word that is another one once anything changed.
+  // The list that the reader came from: its filters are kept on the way back.
+  const lists = () => {
+    const here = location.pathname === "/";
+    try {
+      if (here) sessionStorage.setItem("list", location.search);
+      const search = sessionStorage.getItem("list") || "";
+      if (here || !search.startsWith("?")) return;
+      for (const link of all("a[data-list]:not(.brand)")) link.setAttribute("href", `/${search}`);
+    } catch { /* Without storage, links lead to the whole list. */ }
+  };
+
+  // Updates: the server sends a token that changes whenever the page may have changed.
   const address = $("#main").dataset.live;
-  let heard = $("#main").dataset.pulse || null;
+  let token = $("#main").dataset.pulse || null;
   let source;
   const listen = () => {
     source = new EventSource(address);
     source.addEventListener("pulse", (event) => {
-      const before = heard;
-      heard = event.data;
-      if (before !== null && before !== heard) refresh();
+      const before = token;
+      token = event.data;
+      if (before !== null && before !== token) refresh();
       else state("live", "Live.");
     });
     source.onerror = () => {
@@ -141,9 +195,11 @@
   }
 
   // Keys.
-  const stops = () => all("main a.go, main tr.row a.go").filter((it) => it.getClientRects().length > 0);
+  // What cannot take the focus, such as a link in a closed section, would hold up the keys.
+  const visible = (it) => (it.checkVisibility ? it.checkVisibility({ contentVisibilityAuto: true, visibilityProperty: true }) : it.getClientRects().length > 0)
+    && !it.closest("details:not([open]) > :not(summary)");
   const step = (by) => {
-    const list = [...new Set(stops())];
+    const list = all("main a.go").filter(visible);
     if (list.length === 0) return;
     const at = list.indexOf(document.activeElement);
     const next = at < 0 ? (by > 0 ? 0 : list.length - 1) : Math.min(list.length - 1, Math.max(0, at + by));
@@ -161,7 +217,7 @@
       j: () => step(1),
       k: () => step(-1),
       "/": () => { const search = $("#search"); if (search) search.focus(); else location.assign("/"); },
-      u: () => location.assign("/"),
+      u: () => location.assign(location.pathname === "/" ? "/" : $("a[data-list]:not(.brand)")?.getAttribute("href") ?? "/"),
       "?": () => { const keys = $("#keys"); if (keys.open) keys.close(); else keys.showModal(); },
     }[event.key];
     if (!does) return;
@@ -176,15 +232,69 @@
       await navigator.clipboard.writeText(button.dataset.copy);
       button.textContent = "Copied";
     } catch {
-      getSelection().selectAllChildren(button.previousElementSibling);
+      getSelection().selectAllChildren(button.closest(".command, .copy").querySelector("code, pre"));
       button.textContent = "Selected";
     }
     setTimeout(() => { button.textContent = "Copy"; }, 1600);
   });
 
-  // Choosing is enough where there is a script.
-  document.addEventListener("change", (event) => {
-    if (event.target.matches("#filters select")) event.target.form.requestSubmit();
+  // Views that the reader saved, in this browser.
+  const saved = $("#saved");
+  const save = $("#save-view");
+  const views = () => {
+    try { return JSON.parse(localStorage.getItem("views") ?? "[]").filter((it) => typeof it.name === "string" && /^\?[\w=&%.~+*-]*$/.test(it.search)); }
+    catch { return []; }
+  };
+  const show = () => {
+    if (!saved) return;
+    saved.replaceChildren(...views().flatMap(({ name, search }) => {
+      const link = document.createElement("a");
+      link.setAttribute("href", `/${search}`);
+      link.textContent = name;
+      if (search === location.search) link.setAttribute("aria-current", "true");
+      const remove = document.createElement("button");
+      remove.type = "button";
+      remove.className = "quiet";
+      remove.textContent = "×";
+      remove.setAttribute("aria-label", `Remove the view ${name}`);
+      remove.addEventListener("click", () => {
+        localStorage.setItem("views", JSON.stringify(views().filter((it) => it.name !== name)));
+        show();
+      });
+      return [link, remove];
+    }));
+    save.hidden = location.search === "" || views().some((it) => it.search === location.search);
+  };
+  save?.addEventListener("click", () => {
+    const name = prompt("Name of the view")?.trim().slice(0, 40);
+    if (!name) return;
+    localStorage.setItem("views", JSON.stringify([...views().filter((it) => it.name !== name), { name, search: location.search }]));
+    show();
+  });
+  show();
+
+  // Comments on lines of a review: they are sent with the reason for a rejection.
+  document.addEventListener("click", (event) => {
+    const cell = event.target.closest("[data-path] tr[data-line] td.n");
+    if (!cell) return;
+    const row = cell.parentElement;
+    const path = row.closest("[data-path]").dataset.path;
+    const name = `c:${row.dataset.line}:${path}`;
+    const known = all("textarea").find((it) => it.name === name);
+    if (known) { known.focus(); return; }
+    const comment = document.createElement("tr");
+    comment.className = "d-comment";
+    const space = comment.insertCell();
+    space.colSpan = 2;
+    const text = document.createElement("textarea");
+    text.name = name;
+    text.rows = 2;
+    text.maxLength = 1000;
+    text.setAttribute("form", "reject");
+    text.setAttribute("aria-label", `Comment on line ${row.dataset.line} of ${path}`);
+    comment.insertCell().append(text);
+    row.after(comment);
+    text.focus();
   });
 
   // A link to an attempt unfolds it.
@@ -195,5 +305,7 @@
   addEventListener("hashchange", unfold);
   unfold();
   times();
+  lists();
+  follow();
   setInterval(times, 15000);
 })();

@@ -14,5 +14,7 @@ pub mod diff;
 pub mod grid;
 mod pages;
 pub mod stats;
+pub mod story;
 pub mod text;
+pub mod trace;
 pub mod web;

@@ -45,6 +45,11 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "bad-request", detail)
     }
 
+    /// What is wrong, for people.
+    pub(crate) fn detail(&self) -> &str {
+        self.0.detail.as_deref().unwrap_or(&self.0.title)
+    }
+
     pub(crate) fn not_found(what: &str) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,

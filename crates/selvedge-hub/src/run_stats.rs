@@ -1,6 +1,7 @@
 //! Statistics of runs: computed from the journal when a task ends, saved in the store, and recomputed only if
 //! the journal has continued. The dashboard computes the figures over all runs.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use selvedge_core::model::TaskId;
@@ -37,6 +38,18 @@ pub(crate) async fn load_all(hub: &Hub, tenant: &str) -> Result<Vec<RunStats>, H
     Ok(stats)
 }
 
+/// The saved statistics of these tasks, as far as they are readable.
+pub(crate) async fn load_saved(
+    hub: &Hub,
+    tasks: Vec<TaskId>,
+) -> Result<HashMap<TaskId, RunStats>, HubStoreError> {
+    let saved = hub.store().saved_run_stats(tasks).await?;
+    let read = saved
+        .into_iter()
+        .filter_map(|(task, body)| Some((task, serde_json::from_str(&body).ok()?)));
+    Ok(read.collect())
+}
+
 /// The saved statistics if they include the whole journal. Those of another release may not be readable.
 fn saved_stats(line: &RunStatsRow) -> Option<RunStats> {
     let (seq, body) = line.saved.as_ref()?;
@@ -53,7 +66,10 @@ async fn compute_stats(hub: &Hub, task: TaskId) -> Result<Option<RunStats>, HubS
 /// Statistics of an unfinished run are not saved, because they would be stale at once.
 fn stats_to_save(line: &RunStatsRow, stats: &RunStats) -> Option<NewRunStats> {
     stats.outcome?;
-    let body = serde_json::to_string(stats).ok()?;
+    // Databases cannot store NUL in text, and some refuse it in JSON.
+    let body = serde_json::to_string(stats)
+        .ok()?
+        .replace("\\u0000", "\\ufffd");
     Some((line.task_id, line.event_seq, body))
 }
 

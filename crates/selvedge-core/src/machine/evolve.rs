@@ -138,6 +138,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
                 session: None,
                 report: None,
                 end: None,
+                reviewed: None,
             });
         }
         Event::SessionEnded {
@@ -195,13 +196,19 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
             stated_by,
             reason,
         } => {
-            run.reviewed = Some(ReviewRecord {
+            let record = ReviewRecord {
                 accepted: *accepted,
                 by: by.clone(),
                 stated_by: stated_by.clone(),
                 reason: reason.clone(),
                 target: run.review_target().unwrap_or_default(),
-            });
+            };
+            let decided = record.target.attempt;
+            let mut attempts = run.attempts.iter_mut();
+            if let Some(attempt) = attempts.find(|it| Some(it.attempt_number) == decided) {
+                attempt.reviewed = Some(record.clone());
+            }
+            run.reviewed = Some(record);
             run.review = None;
             run.feedback = (!accepted).then(|| reason.clone());
         }

@@ -49,6 +49,13 @@ pub struct ToolCall {
     /// Whether the same file was written afterwards.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub redone: bool,
+    /// When it was called, in milliseconds since the session's first record; absent if the agent reports calls only at
+    /// the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_ms: Option<u64>,
+    /// Elapsed time in milliseconds between the records of the call and of its result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
 }
 
 impl ToolCall {

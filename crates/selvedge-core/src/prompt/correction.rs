@@ -44,7 +44,7 @@ const EARLIER_CHARS: usize = 80;
 /// Tokens of the tests that are named before a digest: those that passed before, and those that failed already.
 const TESTS_NAMED_TOKENS: [usize; 2] = [80, 40];
 /// Maximum length of a reviewer's quotation, in tokens.
-const FEEDBACK_TOKENS: usize = 120;
+const FEEDBACK_TOKENS: usize = 300;
 
 #[derive(Template)]
 #[template(path = "correction.txt", escape = "none")]

@@ -91,6 +91,8 @@ pub struct Attempt {
     pub report: Option<Report>,
     /// How it ended.
     pub end: Option<AttemptEnd>,
+    /// A person's decision on it.
+    pub reviewed: Option<ReviewRecord>,
 }
 
 /// Whether the run was asked to stop.

@@ -7,7 +7,7 @@ mod task;
 use std::fmt;
 
 use futures_util::future::BoxFuture;
-use selvedge_core::model::{OutputRef, ReviewTarget, RunId};
+use selvedge_core::model::{OutputRef, ReviewTarget, RunId, Task};
 use selvedge_protocol::ReviewDecision;
 
 pub(crate) use query::TaskQueryParams;
@@ -39,6 +39,9 @@ impl DashboardError {
         Self::Failed(why.to_string())
     }
 }
+
+/// Why a backend without a queue accepts no tasks.
+const NO_SUBMISSION: &str = "start a local run in a terminal with `selvedge run`";
 
 /// A future with the result of a query or an action.
 pub type DashboardFuture<'a, T> = BoxFuture<'a, Result<T, DashboardError>>;
@@ -208,6 +211,22 @@ pub trait DashboardBackend: Send + Sync {
 
     /// Cancels a task permanently.
     fn cancel<'a>(&'a self, user: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, String>;
+
+    /// The task as it was submitted, to begin a new one from; an empty task for `None`.
+    fn draft<'a>(
+        &'a self,
+        user: &'a DashboardUser,
+        from: Option<&'a str>,
+    ) -> DashboardFuture<'a, Task> {
+        let _ = (user, from);
+        Box::pin(async { Err(DashboardError::Refused(NO_SUBMISSION.to_owned())) })
+    }
+
+    /// Submits a task. Returns its id for links.
+    fn submit<'a>(&'a self, user: &'a DashboardUser, task: Task) -> DashboardFuture<'a, String> {
+        let _ = (user, task);
+        Box::pin(async { Err(DashboardError::Refused(NO_SUBMISSION.to_owned())) })
+    }
 
     /// Creates a new task like this one. Returns its id for links.
     fn retry<'a>(&'a self, user: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, String>;

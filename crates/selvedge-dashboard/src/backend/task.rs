@@ -28,6 +28,8 @@ pub enum DisplayStatus {
     Cancelling,
     /// Waiting for a person's review.
     NeedsReview,
+    /// Ended as verified, because a person accepted the work.
+    Accepted,
     /// Ended with this outcome.
     Finished(Outcome),
 }
@@ -43,10 +45,12 @@ impl DisplayStatus {
             Self::Backoff => "waiting to retry".to_owned(),
             Self::Cancelling => "cancelling".to_owned(),
             Self::NeedsReview => "needs review".to_owned(),
+            Self::Accepted => "accepted".to_owned(),
             Self::Finished(outcome) => match outcome {
                 Outcome::MaxRetriesExhausted => "checks still fail".to_owned(),
                 Outcome::Failed => "agent failed".to_owned(),
                 Outcome::InfraFailed => "infrastructure failure".to_owned(),
+                Outcome::Timeout => "time limit".to_owned(),
                 outcome => outcome.as_str().replace('_', " "),
             },
         }
@@ -59,6 +63,7 @@ impl DisplayStatus {
             Self::Running | Self::Cancelling => "running",
             Self::Interrupted | Self::Suspended => "stopped",
             Self::NeedsReview => "review",
+            Self::Accepted => "accepted",
             Self::Finished(outcome) => match outcome {
                 Outcome::Verified => "verified",
                 Outcome::Unchecked => "unchecked",
@@ -77,13 +82,65 @@ impl DisplayStatus {
         }
     }
 
+    /// The name of the icon.
+    pub const fn icon(self) -> &'static str {
+        match self {
+            Self::Queued | Self::Backoff => "clock",
+            Self::Running | Self::Cancelling => "live",
+            Self::Interrupted | Self::Suspended => "calm",
+            Self::NeedsReview => "warn",
+            Self::Accepted => "person",
+            Self::Finished(outcome) => match outcome {
+                Outcome::Verified => "good",
+                Outcome::NeedsReview | Outcome::Unchanged => "warn",
+                Outcome::Unchecked | Outcome::Interrupted | Outcome::Cancelled => "calm",
+                Outcome::Timeout => "clock",
+                _ => "bad",
+            },
+        }
+    }
+
+    /// Its value in filters: a state, or the wire name of an outcome.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Interrupted => "interrupted",
+            Self::Suspended => "suspended",
+            Self::Backoff => "backoff",
+            Self::Cancelling => "cancelling",
+            Self::NeedsReview => "needs_review",
+            Self::Accepted => "accepted",
+            // `failed` is a group.
+            Self::Finished(Outcome::Failed) => "agent_failed",
+            Self::Finished(outcome) => outcome.as_str(),
+        }
+    }
+
+    /// The label of a value of [`Self::key`].
+    pub fn label_of_key(key: &str) -> String {
+        match key {
+            "max_retries_exhausted" => "checks still fail".to_owned(),
+            "infra_failed" => "infrastructure failure".to_owned(),
+            "backoff" => "waiting to retry".to_owned(),
+            "timeout" => "time limit".to_owned(),
+            key => key.replace('_', " "),
+        }
+    }
+
+    /// Whether it is in a group, or has this value in filters; an empty filter includes everything.
+    pub fn matches(self, filter: &str) -> bool {
+        filter.is_empty() || self.group() == filter || self.key() == filter
+    }
+
     /// All groups with their labels in the filter.
-    pub const GROUPS: [(&'static str, &'static str); 8] = [
+    pub const GROUPS: [(&'static str, &'static str); 9] = [
         ("running", "running"),
         ("waiting", "waiting"),
         ("review", "needs review"),
         ("stopped", "stopped"),
         ("verified", "verified"),
+        ("accepted", "accepted by a person"),
         ("unchecked", "unchecked"),
         ("partial", "checks still fail"),
         ("failed", "failed"),
@@ -121,6 +178,10 @@ pub struct TaskListItem {
     pub worker: Option<String>,
     /// The plan that the task belongs to.
     pub part_of: Option<ParentPlan>,
+    /// The model that answered last, where it is known.
+    pub model: Option<String>,
+    /// The reason of the outcome, in one line; may be empty.
+    pub reason: String,
 }
 
 /// A page of the list.
@@ -134,8 +195,12 @@ pub struct TaskList {
     pub all: usize,
     /// All agents, for the filter.
     pub agents: Vec<String>,
+    /// All workspaces and repositories, for the filter.
+    pub places: Vec<String>,
     /// Number of tasks in each group, regardless of the query's group.
     pub groups: BTreeMap<&'static str, usize>,
+    /// Number of tasks by [`DisplayStatus::key`], regardless of the query's group.
+    pub outcomes: BTreeMap<&'static str, usize>,
 }
 
 /// The actions that the user may take on a task now.
@@ -246,51 +311,91 @@ pub struct TaskDetail {
     pub sandbox: String,
 }
 
-/// Applies a query to a list of all tasks, for backends that hold all of them in memory.
-pub fn filter_tasks(all: &[TaskListItem], query: &TaskQuery) -> TaskList {
-    let search_text = query.text.to_lowercase();
+/// Applies a query to a list of all tasks, for backends that hold all of them in memory. `search` returns further
+/// text of a task in lower case.
+pub fn filter_tasks<'a>(
+    all: &[TaskListItem],
+    query: &TaskQuery,
+    search: impl Fn(&str) -> Option<&'a str>,
+) -> TaskList {
+    let words: Vec<String> = query.words().map(str::to_lowercase).collect();
+    let has_word = |row: &TaskListItem, word: &String| {
+        [
+            &row.description,
+            &row.workspace,
+            &row.id,
+            &row.short,
+            &row.reason,
+        ]
+        .iter()
+        .any(|text| text.to_lowercase().contains(word))
+            || search(&row.id).is_some_and(|text| text.contains(word))
+    };
     let found = |row: &&TaskListItem| {
-        let agent = query.agent.is_empty() || row.agent == query.agent;
-        let text = search_text.is_empty()
-            || [&row.description, &row.workspace, &row.id, &row.short]
-                .iter()
-                .any(|text| text.to_lowercase().contains(&search_text));
-        agent && text
+        let is_equal = |wanted: &str, actual: &str| wanted.is_empty() || wanted == actual;
+        is_equal(&query.agent, &row.agent)
+            && is_equal(&query.place, &row.workspace)
+            && is_equal(&query.worker, row.worker.as_deref().unwrap_or_default())
+            && is_equal(&query.model, row.model.as_deref().unwrap_or_default())
+            && query.since.is_none_or(|since| row.created_at >= since)
+            && words.iter().all(|word| has_word(row, word))
     };
     let mut groups = BTreeMap::new();
+    let mut outcomes = BTreeMap::new();
     let mut rows: Vec<&TaskListItem> = Vec::new();
     for row in all.iter().filter(found) {
         *groups.entry(row.standing.group()).or_default() += 1;
-        if query.group.is_empty() || row.standing.group() == query.group {
+        *outcomes.entry(row.standing.key()).or_default() += 1;
+        if row.standing.matches(&query.group) {
             rows.push(row);
         }
     }
-    let mut agents: Vec<String> = all.iter().map(|row| row.agent.clone()).collect();
-    agents.sort_unstable();
-    agents.dedup();
-    match query.order {
-        TaskQueryOrder::Newest => rows.sort_by_key(|row| std::cmp::Reverse(row.created_at)),
-        TaskQueryOrder::Oldest => rows.sort_by_key(|row| row.created_at),
-        TaskQueryOrder::RecentlyUpdated => {
-            rows.sort_by_key(|row| std::cmp::Reverse(row.updated_at));
-        }
-        TaskQueryOrder::MostExpensive => {
-            rows.sort_by_key(|row| std::cmp::Reverse(row.cost.at_least()));
-        }
-        TaskQueryOrder::Tokens => rows.sort_by_key(|row| {
-            let total = |(input, output): (u64, u64)| input.saturating_add(output);
-            std::cmp::Reverse(row.tokens.map(total))
-        }),
-        TaskQueryOrder::Attempts => rows.sort_by_key(|row| std::cmp::Reverse(row.attempts)),
-    }
+    let names = |name: fn(&TaskListItem) -> &String| {
+        let mut names: Vec<String> = all.iter().map(|row| name(row).clone()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    };
+    rows.sort_by(|a, b| {
+        let order = match query.order {
+            TaskQueryOrder::Created => a.created_at.cmp(&b.created_at),
+            TaskQueryOrder::Updated => a.updated_at.cmp(&b.updated_at),
+            TaskQueryOrder::Cost => a.cost.at_least().cmp(&b.cost.at_least()),
+            TaskQueryOrder::Tokens => a.total_tokens().cmp(&b.total_tokens()),
+            TaskQueryOrder::Attempts => a.attempts.cmp(&b.attempts),
+            TaskQueryOrder::Duration => a.elapsed().cmp(&b.elapsed()),
+        };
+        let newest = || b.created_at.cmp(&a.created_at);
+        let order = if query.ascending {
+            order
+        } else {
+            order.reverse()
+        };
+        order.then_with(newest)
+    });
     let matching = rows.len();
-    let first = query.offset();
+    let first = query.on_last_page(matching).offset();
     let on_page = rows.into_iter().skip(first).take(TaskQuery::PER_PAGE);
     TaskList {
         rows: on_page.cloned().collect(),
         matching,
         all: all.len(),
-        agents,
+        agents: names(|row| &row.agent),
+        places: names(|row| &row.workspace),
         groups,
+        outcomes,
+    }
+}
+
+impl TaskListItem {
+    /// Input and output tokens.
+    fn total_tokens(&self) -> Option<u64> {
+        let (input, output) = self.tokens?;
+        Some(input.saturating_add(output))
+    }
+
+    /// Time between its first and its last change.
+    pub fn elapsed(&self) -> jiff::SignedDuration {
+        self.updated_at.duration_since(self.created_at)
     }
 }

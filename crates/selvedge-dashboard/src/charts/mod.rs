@@ -20,21 +20,30 @@ pub fn bar(parts: &[ChartSegment], says: &str) -> Markup {
     svg
 }
 
-/// Columns side by side, each with its parts stacked. The highest column fills the height.
-pub fn columns(columns: &[Vec<ChartSegment>], says: &str) -> Markup {
-    let height = |column: &Vec<ChartSegment>| column.iter().map(|(_, amount)| amount).sum::<f64>();
-    let highest = columns.iter().map(height).fold(1.0, f64::max);
+/// Columns side by side, each with its label and its parts stacked. The highest column fills the height; the label
+/// is shown while the pointer is on the column.
+pub fn columns(columns: &[(String, Vec<ChartSegment>)], says: &str) -> Markup {
+    let height = |parts: &[ChartSegment]| parts.iter().map(|(_, amount)| amount).sum::<f64>();
+    let heights = columns.iter().map(|(_, parts)| height(parts));
+    let highest = heights.fold(1.0, f64::max);
     let mut svg = begin_svg("columns", "0 0 1000 200", says);
+    for line in [50.0, 100.0, 150.0] {
+        push_rectangle(&mut svg, "ground", [0.0, line, 1000.0, 1.0]);
+    }
     let count = u32::try_from(columns.len().max(8)).unwrap_or(u32::MAX);
     let step = 1000.0 / f64::from(count);
     let mut x = step * 0.1;
-    for column in columns {
+    for (label, column) in columns {
+        svg.push_tag("<g><title>");
+        svg.push_text(&crate::text::make_visible(label));
+        svg.push_tag("</title>");
         let mut y = 200.0;
         for (class, amount) in column.iter().filter(|(_, amount)| *amount > 0.0) {
             let height = amount / highest * 196.0;
             y -= height;
             push_rectangle(&mut svg, class, [x, y, step * 0.8, height]);
         }
+        svg.push_tag("</g>");
         x += step;
     }
     svg.push_tag("</svg>");
@@ -99,7 +108,7 @@ mod tests {
         for empty in [
             bar(&[], ""),
             columns(&[], ""),
-            columns(&[vec![]], ""),
+            columns(&[(String::new(), vec![])], ""),
             span(&[("agent", 0.0, 0.0)], 0.0, ""),
         ] {
             assert!(!empty.as_str().contains("NaN") && !empty.as_str().contains("inf"));

@@ -3,9 +3,9 @@
 
 use selvedge_core::format::duration;
 use selvedge_protocol::ProgressEvent;
-use serde_json::Value;
 
 use crate::text::{make_visible, single_line};
+use crate::trace::{Trace, TraceKind, TraceStep};
 
 /// One entry of the activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,12 +23,20 @@ const MAX_ITEMS: usize = 60;
 
 /// Parses the end of a transcript; its first line may be incomplete.
 pub(crate) fn parse_transcript(bytes: &[u8], from_start: bool) -> Vec<ActivityItem> {
-    let text = String::from_utf8_lossy(bytes);
-    let lines = text.lines().skip(usize::from(!from_start));
-    let mut moments: Vec<ActivityItem> = lines.flat_map(items_from_line).collect();
-    let before = moments.len().saturating_sub(MAX_ITEMS);
-    moments.drain(..before);
-    moments
+    let steps = Trace::parse(bytes, from_start).steps;
+    let before = steps.len().saturating_sub(MAX_ITEMS);
+    steps.iter().skip(before).map(item_from_step).collect()
+}
+
+fn item_from_step(step: &TraceStep) -> ActivityItem {
+    match step.kind {
+        TraceKind::Message | TraceKind::Reasoning => activity_item("said", &step.text),
+        TraceKind::Printed => activity_item("printed", &step.text),
+        TraceKind::Tool => {
+            let failed = if step.is_error { " (failed)" } else { "" };
+            activity_item("tool", &format!("{} {}{failed}", step.name, step.text))
+        }
+    }
 }
 
 /// Entries from the events of the task's worker.
@@ -79,16 +87,6 @@ fn item_from_event(event: &ProgressEvent) -> Option<ActivityItem> {
     })
 }
 
-fn items_from_line(raw: &str) -> Vec<ActivityItem> {
-    if raw.trim().is_empty() {
-        return Vec::new();
-    }
-    match serde_json::from_str::<Value>(raw) {
-        Ok(record) if record.is_object() => items_from_record(&record),
-        _ => vec![activity_item("printed", raw)],
-    }
-}
-
 fn activity_item(kind: &'static str, text: &str) -> ActivityItem {
     let mut cut: String = text.trim().chars().take(MAX_ITEM_CHARS).collect();
     if cut.len() < text.trim().len() {
@@ -97,63 +95,6 @@ fn activity_item(kind: &'static str, text: &str) -> ActivityItem {
     ActivityItem {
         kind,
         text: make_visible(&cut),
-    }
-}
-
-/// Reads the shapes that the records of agents have in common: content blocks within a message, an item, or a
-/// plain text. A record with none of these has no entry.
-fn items_from_record(record: &Value) -> Vec<ActivityItem> {
-    let inner = ["message", "item", "part"]
-        .iter()
-        .find_map(|key| record.get(key).filter(|inner| inner.is_object()));
-    let inner = inner.unwrap_or(record);
-    if let Some(blocks) = inner.get("content").and_then(Value::as_array) {
-        return blocks.iter().filter_map(item_from_block).collect();
-    }
-    item_from_block(inner).into_iter().collect()
-}
-
-fn item_from_block(block: &Value) -> Option<ActivityItem> {
-    let word = |key: &str| block.get(key).and_then(Value::as_str);
-    let kind = word("type").unwrap_or_default();
-    if let Some(name) = word("name")
-        .or_else(|| word("tool"))
-        .or_else(|| word("tool_name"))
-    {
-        let input = ["input", "arguments", "parameters", "args", "state"]
-            .iter()
-            .find_map(|key| block.get(key));
-        return Some(activity_item(
-            "tool",
-            &format!("{name} {}", tool_subject(input)),
-        ));
-    }
-    if kind.contains("result") || kind.contains("output") {
-        let text = match block.get("content").or_else(|| block.get("output")) {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Array(parts)) => {
-                let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
-                texts.collect::<Vec<_>>().join("\n")
-            }
-            _ => return None,
-        };
-        return Some(activity_item("answer", &text));
-    }
-    if let Some(command) = word("command") {
-        return Some(activity_item("tool", command));
-    }
-    let text = word("text").or_else(|| word("content"))?;
-    Some(activity_item("said", text)).filter(|moment| !moment.text.is_empty())
-}
-
-/// The subject of a tool call, in one line.
-fn tool_subject(input: Option<&Value>) -> String {
-    let telling = ["file_path", "path", "command", "pattern", "url", "query"];
-    let found = input.and_then(|input| telling.iter().find_map(|key| input.get(key)?.as_str()));
-    match (found, input) {
-        (Some(found), _) => single_line(found, 160),
-        (None, Some(input)) => single_line(&input.to_string(), 160),
-        (None, None) => String::new(),
     }
 }
 

@@ -4,20 +4,23 @@ use jiff::Timestamp;
 use selvedge_core::describe::{cost, gate_result, marks as in_words, report_result, tokens};
 use selvedge_core::format::{bytes, counted, duration};
 use selvedge_core::model::{
-    AttemptEnd, CheckReport, Evidence, FindingSeverity, GateReport, SessionOutcome, SessionStatus,
+    CheckReport, Evidence, FindingSeverity, GateReport, SessionOutcome, SessionStatus,
 };
 use selvedge_core::run::{Attempt, Run};
 
 use super::frame::TimeLabel;
 use crate::grid::{GridCell, marks};
+use crate::story::AttemptVerdict;
 use crate::text::{make_visible, single_line};
 
 /// View of an attempt.
 pub(super) struct AttemptView {
     pub(super) number: u32,
     pub(super) began: TimeLabel,
-    pub(super) what: String,
-    pub(super) class: &'static str,
+    pub(super) verdict: String,
+    pub(super) tone: &'static str,
+    /// Results of checks and judges; empty without a report.
+    pub(super) result: String,
     /// Whether it is expanded initially.
     pub(super) open: bool,
     pub(super) agent: String,
@@ -26,7 +29,7 @@ pub(super) struct AttemptView {
     pub(super) last_words: Option<String>,
     pub(super) tools: Vec<String>,
     pub(super) has_transcript: bool,
-    pub(super) checks: Vec<CheckView>,
+    pub(super) checks: ChecksView,
     pub(super) gates: Vec<GateView>,
     /// The conclusion from the original tests, if the attempt changed the test side.
     pub(super) original_tests: Option<String>,
@@ -54,7 +57,17 @@ pub(super) struct CheckView {
     pub(super) explained: String,
     pub(super) evidence: String,
     pub(super) digest: Option<String>,
+    /// Whether the digest is expanded initially.
+    pub(super) open: bool,
     pub(super) output: Option<String>,
+}
+
+/// The checks of a report.
+pub(super) struct ChecksView {
+    /// Checks that did not pass, or that have marks.
+    pub(super) shown: Vec<CheckView>,
+    /// Further checks: collapsed.
+    pub(super) collapsed: Vec<CheckView>,
 }
 
 /// View of a tier above the checks.
@@ -70,6 +83,12 @@ pub(super) struct GateView {
 const FINAL_MESSAGE_CHARS: usize = 1500;
 /// Maximum number of listed tool calls.
 const MAX_TOOL_CALLS: usize = 40;
+/// Maximum number of digests that are expanded initially.
+const MAX_OPEN_DIGESTS: usize = 2;
+/// Maximum number of failed checks that are not collapsed.
+const MAX_SHOWN_CHECKS: usize = 8;
+/// Maximum number of listed findings.
+const MAX_FINDINGS: usize = 40;
 
 impl AttemptView {
     pub(super) fn new(
@@ -81,7 +100,7 @@ impl AttemptView {
     ) -> Self {
         let number = attempt.attempt_number;
         let session = attempt.session.as_ref();
-        let (what, class) = outcome(attempt);
+        let verdict = AttemptVerdict::of(run, attempt);
         let last_words = session.map(|it| it.text.trim()).filter(|it| !it.is_empty());
         let short = run.run_id.short();
         let guard = attempt.report.iter().flat_map(|report| &report.guard);
@@ -92,23 +111,31 @@ impl AttemptView {
         Self {
             number,
             began: TimeLabel::of(attempt.began_at, now),
-            what,
-            class,
+            verdict: verdict.words(),
+            tone: verdict.tone().class(),
+            result: attempt
+                .report
+                .as_ref()
+                .map_or_else(String::new, |report| report_result(report)),
             open: number == last,
             agent: single_line(&run.spec.agent_of(attempt.retry).name, 40),
             session: session.map_or_else(String::new, session_summary),
             error: session.and_then(|it| it.error.as_deref()).map(make_visible),
             last_words: last_words.map(|text| make_visible(&tail(text))),
-            tools: session.map_or_else(Vec::new, tool_call_labels),
+            // With a transcript, the trace has all of them.
+            tools: session
+                .filter(|it| it.transcript.is_none())
+                .map_or_else(Vec::new, tool_call_labels),
             has_transcript: session.is_some_and(|it| it.transcript.is_some()),
             checks: attempt
                 .report
                 .as_ref()
-                .map_or_else(Vec::new, |report| checks_of(&report.checks)),
+                .map_or_else(|| checks_of(&[]), |report| checks_of(&report.checks)),
             gates: attempt.gates().iter().map(GateView::new).collect(),
             original_tests: crossed.map(|crossed| single_line(&crossed.reason, 400)),
             guard: guard
                 .flat_map(|guard| &guard.findings)
+                .take(MAX_FINDINGS)
                 .map(|it| {
                     let place = it.line.map(|line| format!(":{line}")).unwrap_or_default();
                     let class = match it.strength {
@@ -137,39 +164,6 @@ impl AttemptView {
             processes: session.map_or_else(String::new, process_summary),
             sandboxes: sandbox_descriptions(attempt),
         }
-    }
-}
-
-fn outcome(attempt: &Attempt) -> (String, &'static str) {
-    match (attempt.end, &attempt.report) {
-        (Some(AttemptEnd::SessionFailed), _) => ("session failed".to_owned(), "fail"),
-        (Some(AttemptEnd::Interrupted), _) => {
-            ("interrupted: does not count as a retry".to_owned(), "error")
-        }
-        (Some(AttemptEnd::UsageLimit), _) => (
-            "usage limit reached: does not count as a retry".to_owned(),
-            "error",
-        ),
-        (Some(AttemptEnd::Cancelled), _) => ("cancelled".to_owned(), "error"),
-        (_, Some(report)) => {
-            use selvedge_core::model::ReportStatus as S;
-            let class = match report.status {
-                S::Pass if report.blocking_gate().is_some() => "error",
-                S::Pass => "pass",
-                S::Skip | S::AutoPass => "skip",
-                S::Fail | S::Timeout => "fail",
-                S::Error => "error",
-            };
-            let word = match report.status {
-                S::Skip => "verification switched off".to_owned(),
-                S::AutoPass => "nothing to check".to_owned(),
-                S::Timeout => format!("timed out: {}", report_result(report)),
-                _ => report_result(report),
-            };
-            (word, class)
-        }
-        (_, None) if attempt.session.is_some() => ("being verified".to_owned(), "live"),
-        (_, None) => ("agent running".to_owned(), "live"),
     }
 }
 
@@ -243,12 +237,26 @@ fn tail(text: &str) -> String {
     format!("… {end}")
 }
 
-/// The checks of a report.
-pub(super) fn checks_of(checks: &[CheckReport]) -> Vec<CheckView> {
+/// The checks of a report: those that need attention first, the others collapsed.
+pub(super) fn checks_of(checks: &[CheckReport]) -> ChecksView {
     let numbered = checks.iter().enumerate();
-    numbered
-        .map(|(index, check)| CheckView::new(index + 1, check))
-        .collect()
+    let all = numbered.map(|(index, check)| CheckView::new(index + 1, check));
+    let needs_attention = |check: &CheckView| check.cell.class != "pass" || !check.marks.is_empty();
+    let (mut shown, mut collapsed): (Vec<_>, Vec<_>) = all.partition(needs_attention);
+    if shown.len() > MAX_SHOWN_CHECKS {
+        let rest = shown.split_off(MAX_SHOWN_CHECKS);
+        collapsed.splice(0..0, rest);
+    }
+    // A few checks are shown as they are.
+    if shown.len() + collapsed.len() <= MAX_SHOWN_CHECKS {
+        shown.append(&mut collapsed);
+        shown.sort_by_key(|check| check.number);
+    }
+    let failed = shown.iter_mut().filter(|check| check.cell.class == "fail");
+    for check in failed.take(MAX_OPEN_DIGESTS) {
+        check.open = true;
+    }
+    ChecksView { shown, collapsed }
 }
 
 impl CheckView {
@@ -284,13 +292,14 @@ impl CheckView {
                 .unwrap_or_default(),
             evidence: evidence.join(", "),
             digest: check.digest.as_deref().map(make_visible),
+            open: false,
             output: printed.map(|it| bytes(it.bytes)),
         }
     }
 }
 
 impl GateView {
-    fn new(gate: &GateReport) -> Self {
+    pub(super) fn new(gate: &GateReport) -> Self {
         let (word, class) = (gate_result(gate), GridCell::from_gate(gate).class);
         let sure = gate
             .confidence

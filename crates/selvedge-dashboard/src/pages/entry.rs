@@ -15,6 +15,8 @@ pub(crate) struct LoginPage {
     pub(crate) refused: String,
     /// Whether the user is logged in now, and the page only leads on to the dashboard.
     pub(crate) entered: bool,
+    /// Path to continue at after the login.
+    pub(crate) next: String,
 }
 
 /// An error with a suggestion.

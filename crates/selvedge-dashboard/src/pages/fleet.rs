@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use selvedge_core::format::duration;
 
 use super::frame::{PageFrame, TimeLabel};
-use crate::backend::{FleetOverview, WorkerSummary};
+use crate::backend::{FleetOverview, TaskQuery, WorkerSummary};
 use crate::text::single_line;
 
 /// The page.
@@ -20,6 +20,8 @@ pub(crate) struct FleetPage {
 
 struct WorkerView {
     name: String,
+    /// The list of its tasks.
+    address: String,
     connected: bool,
     labels: String,
     slots: String,
@@ -69,6 +71,12 @@ impl WorkerView {
     fn new(worker: &WorkerSummary, now: Timestamp) -> Self {
         Self {
             name: single_line(&worker.name, 60),
+            address: TaskQuery {
+                worker: worker.name.clone(),
+                page: 1,
+                ..TaskQuery::default()
+            }
+            .address(),
             connected: worker.connected,
             labels: single_line(&worker.labels.join(", "), 200),
             slots: format!("{} of {}", worker.runs.len(), worker.slots),

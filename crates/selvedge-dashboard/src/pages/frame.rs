@@ -37,8 +37,8 @@ pub(crate) struct PageFrame {
     pub(crate) pulse: String,
     /// Version of the assets.
     pub(crate) version: &'static str,
-    /// Message about the last action.
-    pub(crate) notice: String,
+    /// Colour scheme: `light` or `dark`; empty for the system's.
+    pub(crate) theme: &'static str,
 }
 
 impl PageFrame {
@@ -57,7 +57,7 @@ impl PageFrame {
             live: String::new(),
             pulse: String::new(),
             version: crate::assets::VERSION.as_str(),
-            notice: String::new(),
+            theme: "",
         }
     }
 
@@ -105,6 +105,8 @@ impl TimeLabel {
 pub(crate) struct StatusBadge {
     /// A class of the stylesheet.
     pub(crate) group: &'static str,
+    /// Name of its icon.
+    pub(crate) icon: &'static str,
     /// Label for people.
     pub(crate) word: String,
 }
@@ -113,8 +115,23 @@ impl From<DisplayStatus> for StatusBadge {
     fn from(standing: DisplayStatus) -> Self {
         Self {
             group: standing.group(),
+            icon: standing.icon(),
             word: standing.word(),
         }
+    }
+}
+
+/// The cost of a task for a table column. Before the first session has ended there is none to show.
+pub(crate) fn cost_so_far(cost: Cost, standing: DisplayStatus) -> String {
+    let is_open = !matches!(
+        standing,
+        DisplayStatus::Finished(_) | DisplayStatus::Accepted
+    );
+    let is_zero = cost.micro_usd.is_none_or(|amount| amount.0 == 0);
+    if is_open && is_zero {
+        "–".to_owned()
+    } else {
+        short_cost(cost)
     }
 }
 
@@ -124,7 +141,10 @@ pub(crate) fn short_cost(cost: Cost) -> String {
     let Some(amount) = cost.micro_usd else {
         return "unknown".to_owned();
     };
-    let usd = format!("${:.4}", amount.as_usd());
+    let usd = match amount.as_usd() {
+        usd if usd >= 10.0 => format!("${usd:.2}"),
+        usd => format!("${usd:.4}"),
+    };
     match cost.source {
         S::Reported => usd,
         S::Estimated => format!("≈ {usd}"),

@@ -12,6 +12,9 @@ const PAGE_BYTES: u64 = 64 * 1024;
 /// Maximum distance between a page's nominal end and the line end where it is cut.
 const SLACK_BYTES: usize = 4 * 1024;
 
+/// Maximum number of lines on a page that are numbered.
+const MAX_NUMBERED_LINES: u64 = 6_000;
+
 /// The page.
 #[derive(Template)]
 #[template(path = "output.html")]
@@ -24,10 +27,37 @@ pub(crate) struct OutputPage {
     left_out: Option<String>,
     raw: String,
     markup: Markup,
+    /// Numbers of the lines; empty if they are unknown.
+    lines: std::ops::Range<u64>,
+    /// Lines of the failures that the check reported, with their pages.
+    failures: Vec<OutputMatch>,
+    /// The text that is searched for, and the lines that contain it.
+    search: String,
+    matches: Vec<OutputMatch>,
+    more_matches: bool,
     base: String,
     number: u64,
     last: u64,
     empty: bool,
+}
+
+/// A line of the output.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct OutputMatch {
+    pub(crate) page: u64,
+    pub(crate) line: u64,
+    pub(crate) text: String,
+}
+
+/// What is known about the lines of an output.
+#[derive(Debug, Default)]
+pub(crate) struct OutputLines {
+    /// Number of the page's first line; `None` if unknown.
+    pub(crate) first: Option<u64>,
+    pub(crate) failures: Vec<OutputMatch>,
+    pub(crate) search: String,
+    pub(crate) matches: Vec<OutputMatch>,
+    pub(crate) more_matches: bool,
 }
 
 /// The output that is shown.
@@ -56,8 +86,16 @@ impl OutputPage {
         which: OutputHeader,
         number: u64,
         slice: &OutputSlice,
+        lines: OutputLines,
     ) -> Self {
-        let last = slice.total.div_ceil(PAGE_BYTES).max(1);
+        let last = last_page(slice.total);
+        let shown = page_bytes(&slice.bytes, number);
+        let markup = ansi(shown);
+        // As many as the rendered text has: a control sequence may move lines.
+        let rendered = markup.as_str().trim_end_matches('\n').lines().count();
+        let count = u64::try_from(rendered).unwrap_or(u64::MAX);
+        let numbered = lines.first.filter(|_| count <= MAX_NUMBERED_LINES);
+        let first = numbered.unwrap_or(0);
         Self {
             frame,
             back: which.back,
@@ -65,13 +103,52 @@ impl OutputPage {
             size: bytes(slice.total),
             left_out: (which.left_out > 0).then(|| bytes(which.left_out)),
             raw: format!("{}/raw", which.base),
-            markup: ansi(page_bytes(&slice.bytes, number)),
+            markup,
+            lines: first..first.saturating_add(if numbered.is_some() { count } else { 0 }),
+            failures: lines.failures,
+            search: lines.search,
+            matches: lines.matches,
+            more_matches: lines.more_matches,
             base: which.base,
             number,
             last,
             empty: slice.total == 0,
         }
     }
+}
+
+/// The last page of an output.
+pub(crate) fn last_page(total: u64) -> u64 {
+    total.div_ceil(PAGE_BYTES).max(1)
+}
+
+/// The number of the page with this byte, where pages begin at `page_starts`.
+pub(crate) fn page_of_offset(page_starts: &[u64], offset: u64) -> u64 {
+    let before = page_starts.partition_point(|start| *start <= offset);
+    u64::try_from(before.max(1)).unwrap_or(1)
+}
+
+/// Where each page of an output begins.
+pub(crate) fn page_starts(output: &[u8]) -> Vec<u64> {
+    let total = u64::try_from(output.len()).unwrap_or(u64::MAX);
+    let start = |page: u64| {
+        if page == 1 {
+            return 0;
+        }
+        let (nominal, _) = page_range(page);
+        let at = usize::try_from(nominal).unwrap_or(usize::MAX);
+        let near = output.get(at..).unwrap_or_default();
+        nominal + u64::try_from(find_page_break(near, 0)).unwrap_or(0)
+    };
+    (1..=last_page(total)).map(start).collect()
+}
+
+/// Number of lines in the output before an offset.
+pub(crate) fn count_lines(output: &[u8], to: u64) -> u64 {
+    let to = usize::try_from(to).unwrap_or(usize::MAX).min(output.len());
+    let before = output.get(..to).unwrap_or_default();
+    let lines = before.iter().filter(|byte| **byte == b'\n').count();
+    u64::try_from(lines).unwrap_or(u64::MAX)
 }
 
 /// The bytes of a page: from its first whole line to the end of its last one, where line ends are near

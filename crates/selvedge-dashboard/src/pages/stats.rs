@@ -2,11 +2,13 @@
 
 use askama::Template;
 use selvedge_core::describe::cost;
+use selvedge_core::format::counted;
 
 use super::frame::PageFrame;
+use crate::backend::TaskQuery;
 use crate::charts::{self, ChartSegment};
 use crate::stats::{
-    RetryStats, StatsReport, StatsTable, format_optional_cost, format_share, tables,
+    RetryStats, StatsReport, StatsTable, format_optional_cost, format_shares, tables,
 };
 use crate::text::{Markup, single_line};
 
@@ -24,7 +26,47 @@ pub(crate) struct StatsPage {
     total: String,
     retries: String,
     per_rescue: String,
-    tables: Vec<StatsTable>,
+    highest: String,
+    tables: Vec<TableView>,
+}
+
+/// A table whose rows lead to their tasks.
+struct TableView {
+    title: String,
+    columns: Vec<&'static str>,
+    /// The address of the tasks and the cells of each row.
+    rows: Vec<(Option<String>, Vec<String>)>,
+}
+
+impl TableView {
+    fn new(table: StatsTable, days: Option<u32>) -> Self {
+        let subject = table.columns.first().copied().unwrap_or_default();
+        let address = |name: &str| {
+            let mut query = TaskQuery {
+                days,
+                page: 1,
+                ..TaskQuery::default()
+            };
+            match subject {
+                "agent" => name.clone_into(&mut query.agent),
+                "model" => name.clone_into(&mut query.model),
+                "directory" => name.clone_into(&mut query.place),
+                "check" => name.clone_into(&mut query.text),
+                _ => return None,
+            }
+            Some(query.address())
+        };
+        let rows = table.rows.into_iter().map(|row| {
+            let link = row.first().and_then(|name| address(name));
+            let cells = row.iter().map(|cell| single_line(cell, 120)).collect();
+            (link, cells)
+        });
+        Self {
+            title: table.title,
+            columns: table.columns,
+            rows: rows.collect(),
+        }
+    }
 }
 
 struct BucketView {
@@ -50,33 +92,36 @@ impl StatsPage {
                 span.map_or_else(|| "/stats".to_owned(), |days| format!("/stats?days={days}"));
             (address, *name, *span == days)
         });
-        let share = |class, name, share: &crate::stats::StatsBucket| BucketView {
+        let [first, recovered, lost] = format_shares(all);
+        let share = |class, name, share: &crate::stats::StatsBucket, count| BucketView {
             class,
             name,
-            count: format_share(share, all),
+            count,
             each: format_optional_cost(share.mean_cost()),
         };
         let times = &figures.over_time;
         let first_and_last = times.first().zip(times.last());
-        let columns: Vec<Vec<ChartSegment>> = times
+        let columns: Vec<(String, Vec<ChartSegment>)> = times
             .iter()
-            .map(|group| chart_segments(&group.bought))
+            .map(|group| {
+                let stats = &group.bought;
+                let label = format!("{}: {}", group.name, describe_stats(stats));
+                (label, chart_segments(stats))
+            })
             .collect();
-        let mut tables = tables(figures);
-        for cell in tables
-            .iter_mut()
-            .flat_map(|table| &mut table.rows)
-            .flatten()
-        {
-            *cell = single_line(cell, 120);
-        }
+        let highest = times.iter().map(|group| group.bought.judged_runs()).max();
         Self {
             none: all.runs() == 0,
             spans: spans.collect(),
             shares: vec![
-                share("first", "verified at the first attempt", &all.first_attempt),
-                share("rescued", "recovered by a retry", &all.rescued),
-                share("lost", "not recovered", &all.not_rescued),
+                share(
+                    "first",
+                    "verified at the first attempt",
+                    &all.first_attempt,
+                    first,
+                ),
+                share("rescued", "recovered by a retry", &all.rescued, recovered),
+                share("lost", "not recovered", &all.not_rescued, lost),
             ],
             share_chart: charts::bar(&chart_segments(all), &describe_stats(all)),
             time_chart: charts::columns(
@@ -87,7 +132,11 @@ impl StatsPage {
             total: cost(all.cost()),
             retries: cost(all.retries.cost),
             per_rescue: format_optional_cost(all.cost_per_rescue),
-            tables,
+            highest: counted(highest.unwrap_or(0), "task"),
+            tables: tables(figures)
+                .into_iter()
+                .map(|table| TableView::new(table, days))
+                .collect(),
             frame,
         }
     }

@@ -9,12 +9,14 @@ use selvedge_core::plan::Plan;
 use selvedge_core::run::{Phase, Run};
 
 use super::activity::ActivityItem;
-use super::attempt::{AttemptView, CheckView, checks_of};
+use super::attempt::{AttemptView, ChecksView, checks_of};
 use super::costs::{ModelCallCost, model_call_costs};
-use super::frame::{PageFrame, StatusBadge, TimeLabel, short_cost};
+use super::frame::{PageFrame, StatusBadge, TimeLabel, cost_so_far, short_cost};
+use super::story::{AttemptCard, AttemptChanges, Glance};
 use crate::backend::{DisplayStatus, PendingReview, SubtaskSummary, TaskDetail, TaskHistory};
 use crate::charts;
 use crate::grid::CheckGrid;
+use crate::story::{RunStory, TestGrid};
 use crate::text::{Markup, make_visible, single_line};
 
 /// The page.
@@ -31,6 +33,9 @@ pub(crate) struct TaskDetailPage {
     badge: StatusBadge,
     reason: String,
     doing: String,
+    glance: Option<Glance>,
+    cards: Vec<AttemptCard>,
+    tests: TestGrid,
     facts: Vec<(String, String)>,
     created: TimeLabel,
     updated: TimeLabel,
@@ -39,7 +44,7 @@ pub(crate) struct TaskDetailPage {
     review: Option<String>,
     pending: Option<PendingReviewView>,
     grid: CheckGrid,
-    baseline: Vec<CheckView>,
+    baseline: ChecksView,
     attempts: Vec<AttemptView>,
     calls: Vec<ModelCallCost>,
     total: String,
@@ -54,6 +59,8 @@ pub(crate) struct TaskDetailPage {
     /// Whether reports in other tools' formats can be downloaded.
     has_reports: bool,
     has_trees: bool,
+    /// Two attempts to compare: the first and the last with a tree.
+    compared: Option<(u32, u32)>,
     part_of: Option<(String, String)>,
     timeline: Vec<TimelineRow>,
 }
@@ -114,12 +121,25 @@ impl TaskDetailPage {
         frame: PageFrame,
         task: &TaskDetail,
         live: Vec<ActivityItem>,
+        changes: &AttemptChanges,
         now: Timestamp,
     ) -> Self {
         let row = &task.row;
         let title = single_line(&row.description, 140);
         let whole = make_visible(task.description.trim());
         let part = row.part_of.as_ref();
+        // Tabs show the state.
+        let sign = match row.standing.icon() {
+            "good" | "person" => "✓",
+            "bad" => "✗",
+            "warn" => "!",
+            "live" => "●",
+            _ => "–",
+        };
+        let frame = PageFrame {
+            title: format!("{sign} {}", frame.title),
+            ..frame
+        };
         let mut page = Self {
             frame,
             id: row.id.clone(),
@@ -130,6 +150,9 @@ impl TaskDetailPage {
             badge: row.standing.into(),
             reason: String::new(),
             doing: String::new(),
+            glance: None,
+            cards: Vec::new(),
+            tests: TestGrid::default(),
             facts: facts(task),
             created: TimeLabel::of(row.created_at, now),
             updated: TimeLabel::of(row.updated_at, now),
@@ -142,7 +165,7 @@ impl TaskDetailPage {
             review: None,
             pending: task.review.as_ref().map(PendingReviewView::new),
             grid: CheckGrid::default(),
-            baseline: Vec::new(),
+            baseline: checks_of(&[]),
             attempts: Vec::new(),
             calls: Vec::new(),
             total: String::new(),
@@ -156,12 +179,13 @@ impl TaskDetailPage {
             has_run: false,
             has_reports: false,
             has_trees: false,
+            compared: None,
             part_of: part.map(|it| (it.plan.to_string(), single_line(&it.subtask, 60))),
             timeline: Vec::new(),
         };
         match &task.history {
             TaskHistory::NotStarted => {}
-            TaskHistory::Run(run) => page.add_run(run, row.standing, now),
+            TaskHistory::Run(run) => page.add_run(run, row.standing, changes, now),
             TaskHistory::Plan { plan, runs } => page.add_plan(plan, runs),
             TaskHistory::Subtasks { parts, has_patch } => {
                 page.parts = parts.iter().map(SubtaskView::new).collect();
@@ -172,11 +196,28 @@ impl TaskDetailPage {
         page
     }
 
-    fn add_run(&mut self, run: &Run, standing: DisplayStatus, now: Timestamp) {
+    fn add_run(
+        &mut self,
+        run: &Run,
+        standing: DisplayStatus,
+        changes: &AttemptChanges,
+        now: Timestamp,
+    ) {
+        let story = RunStory::from_run(run, now);
+        let attempts = story.attempts.iter();
+        self.cards = attempts
+            .map(|attempt| AttemptCard::new(attempt, &story, run, changes))
+            .collect();
+        self.glance = Some(Glance::new(&story));
+        self.tests = story.tests;
+        let with_tree = || run.attempts.iter().filter(|it| it.tree.is_some());
+        let ends = with_tree().next().zip(with_tree().next_back());
+        let ends = ends.map(|(first, last)| (first.attempt_number, last.attempt_number));
+        self.compared = ends.filter(|(first, last)| first != last);
         let (_, reason) = run.conclusion();
         if matches!(
             standing,
-            DisplayStatus::Finished(_) | DisplayStatus::NeedsReview
+            DisplayStatus::Finished(_) | DisplayStatus::Accepted | DisplayStatus::NeedsReview
         ) {
             self.reason = make_visible(&reason);
         } else {
@@ -186,7 +227,7 @@ impl TaskDetailPage {
         self.review = run.review.as_deref().map(make_visible);
         self.grid = CheckGrid::from_run(run);
         let baseline = run.baseline.as_deref();
-        self.baseline = baseline.map_or_else(Vec::new, |it| checks_of(&it.checks));
+        self.baseline = checks_of(baseline.map_or(&[], |it| &it.checks));
         let open = run
             .open_attempt()
             .map_or(0, |attempt| attempt.attempt_number);
@@ -203,7 +244,14 @@ impl TaskDetailPage {
             .collect();
         self.calls = model_call_costs(run);
         self.total = format!("{} · {}", cost(run.cost()), tokens(&run.usage()));
-        self.warnings = run.warnings().iter().map(|it| make_visible(it)).collect();
+        // The total says so already.
+        let about_cost = |warning: &str| warning.starts_with("the cost is ");
+        self.warnings = run
+            .warnings()
+            .iter()
+            .filter(|it| !about_cost(it))
+            .map(|it| make_visible(it))
+            .collect();
         let short = run.run_id.short();
         // Backups on a worker's machine are not accessible.
         let aside = run.backup_trees.iter().filter(|_| !on_hub);
@@ -212,7 +260,8 @@ impl TaskDetailPage {
             .collect();
         self.has_run = true;
         self.has_reports = true;
-        self.has_trees = run.start_tree.is_some();
+        let left = run.current_attempt();
+        self.has_trees = run.start_tree.is_some() && left.is_some();
         self.timeline = timeline(run, now);
     }
 
@@ -254,8 +303,10 @@ fn facts(task: &TaskDetail) -> Vec<(String, String)> {
             "Attempts".to_owned(),
             format!("{} of {}", row.attempts, row.max_attempts),
         ),
-        ("Cost".to_owned(), cost(row.cost)),
+        ("Cost".to_owned(), cost_so_far(row.cost, row.standing)),
     ];
+    let model = row.model.as_deref();
+    facts.extend(model.map(|name| ("Model".to_owned(), single_line(name, 60))));
     let worker = row.worker.as_deref();
     facts.extend(worker.map(|name| ("Worker".to_owned(), single_line(name, 60))));
     let more = task.facts.iter();

@@ -2,11 +2,11 @@
 
 use askama::Template;
 use jiff::Timestamp;
-use selvedge_core::format::counted;
+use selvedge_core::format::{counted, duration};
 
-use super::frame::{PageFrame, StatusBadge, TimeLabel, short_cost, short_count};
+use super::frame::{PageFrame, StatusBadge, TimeLabel, cost_so_far, short_count};
 use crate::backend::{DisplayStatus, TaskList, TaskListItem, TaskQuery, TaskQueryOrder};
-use crate::text::single_line;
+use crate::text::{make_visible, single_line};
 
 /// The page.
 #[derive(Template)]
@@ -16,11 +16,23 @@ pub(crate) struct TaskListPage {
     heading: String,
     rows: Vec<TaskRowView>,
     groups: Vec<FilterOption>,
+    views: Vec<FilterOption>,
+    outcomes: Vec<FilterOption>,
     agents: Vec<FilterOption>,
-    orders: Vec<FilterOption>,
+    places: Vec<FilterOption>,
+    periods: Vec<FilterOption>,
+    /// Filters without a field of their own: name, value and address without it.
+    others: Vec<(&'static str, String, String)>,
+    heads: Vec<ColumnHead>,
     text: String,
-    group: String,
+    order: &'static str,
+    ascending: bool,
+    is_filtered: bool,
     none_at_all: bool,
+    can_select: bool,
+    can_submit: bool,
+    /// Address of this list.
+    here: String,
     range: String,
     previous: Option<String>,
     next: Option<String>,
@@ -35,15 +47,27 @@ struct FilterOption {
     chosen: bool,
 }
 
+/// The head of a column: its sorting, if the list can be sorted by it.
+struct ColumnHead {
+    label: &'static str,
+    class: &'static str,
+    address: Option<String>,
+    /// `ascending` or `descending`, if the list is sorted by it.
+    sorted: &'static str,
+}
+
 struct TaskRowView {
     id: String,
     short: String,
     description: String,
     agent: String,
     place: String,
+    place_name: String,
     badge: StatusBadge,
+    reason: String,
     attempts: String,
     pips: Vec<&'static str>,
+    took: String,
     cost: String,
     tokens: String,
     updated: TimeLabel,
@@ -60,8 +84,10 @@ impl TaskListPage {
         frame: PageFrame,
         query: &TaskQuery,
         tasks: &TaskList,
+        can_act: bool,
         now: Timestamp,
     ) -> Self {
+        let query = &query.on_last_page(tasks.matching);
         let first = query.offset();
         let last = first + tasks.rows.len();
         let range = if tasks.matching > tasks.rows.len() {
@@ -77,11 +103,21 @@ impl TaskListPage {
                 .map(|row| TaskRowView::new(row, now))
                 .collect(),
             groups: group_options(query, tasks),
-            agents: agent_options(query, tasks),
-            orders: order_options(query),
+            views: view_options(query),
+            outcomes: outcome_options(query, tasks),
+            agents: name_options(&tasks.agents, &query.agent, |name| single_line(name, 40)),
+            places: name_options(&tasks.places, &query.place, place_name),
+            periods: period_options(query),
+            others: other_filters(query),
+            heads: heads(query),
             text: query.text.clone(),
-            group: query.group.clone(),
+            order: query.order.word(),
+            ascending: query.ascending,
+            is_filtered: query.is_filtered(),
             none_at_all: tasks.all == 0,
+            can_select: can_act && !tasks.rows.is_empty(),
+            can_submit: can_act,
+            here: query.address(),
             previous: (query.page > 1).then(|| query.with_page(query.page - 1).address()),
             next: (last < tasks.matching).then(|| query.with_page(query.page + 1).address()),
             range,
@@ -112,28 +148,134 @@ fn group_options(query: &TaskQuery, tasks: &TaskList) -> Vec<FilterOption> {
     std::iter::once(all).chain(each).collect()
 }
 
-fn agent_options(query: &TaskQuery, tasks: &TaskList) -> Vec<FilterOption> {
-    let each = tasks.agents.iter().map(|agent| FilterOption {
-        value: agent.clone(),
-        label: single_line(agent, 40),
+/// Views that most people need.
+fn view_options(query: &TaskQuery) -> Vec<FilterOption> {
+    let of = |label: &str, view: TaskQuery| FilterOption {
+        value: String::new(),
+        label: label.to_owned(),
+        address: view.address(),
+        count: 0,
+        chosen: view.address() == query.address(),
+    };
+    let group = |group: &str, days: Option<u32>| TaskQuery {
+        group: group.to_owned(),
+        days,
+        page: 1,
+        ..TaskQuery::default()
+    };
+    let expensive = TaskQuery {
+        order: TaskQueryOrder::Cost,
+        ..group("", Some(7))
+    };
+    vec![
+        of("To review", group("review", None)),
+        of("Not verified this week", group("partial", Some(7))),
+        of("Most expensive this week", expensive),
+    ]
+}
+
+/// Every state and outcome that occurs.
+fn outcome_options(query: &TaskQuery, tasks: &TaskList) -> Vec<FilterOption> {
+    let each = tasks.outcomes.iter().map(|(key, count)| FilterOption {
+        value: (*key).to_owned(),
+        label: DisplayStatus::label_of_key(key),
+        address: String::new(),
+        count: *count,
+        chosen: *key == query.group,
+    });
+    let mut options: Vec<FilterOption> = each.collect();
+    // A group of several outcomes stays selected when other filters are applied.
+    let mut groups = DisplayStatus::GROUPS.iter();
+    if !options.iter().any(|option| option.chosen)
+        && let Some((group, label)) = groups.find(|(group, _)| *group == query.group)
+    {
+        options.push(FilterOption {
+            value: (*group).to_owned(),
+            label: (*label).to_owned(),
+            address: String::new(),
+            count: 0,
+            chosen: true,
+        });
+    }
+    options
+}
+
+fn name_options(names: &[String], chosen: &str, label: fn(&str) -> String) -> Vec<FilterOption> {
+    let each = names.iter().map(|name| FilterOption {
+        value: name.clone(),
+        label: label(name),
         address: String::new(),
         count: 0,
-        chosen: *agent == query.agent,
+        chosen: name == chosen,
     });
     each.collect()
 }
 
-fn order_options(query: &TaskQuery) -> Vec<FilterOption> {
-    let each = TaskQueryOrder::ALL
-        .iter()
-        .map(|(order, word, label)| FilterOption {
-            value: (*word).to_owned(),
-            label: (*label).to_owned(),
-            address: String::new(),
-            count: 0,
-            chosen: *order == query.order,
-        });
+fn period_options(query: &TaskQuery) -> Vec<FilterOption> {
+    let each = [
+        (1, "last day"),
+        (7, "last 7 days"),
+        (30, "last 30 days"),
+        (90, "last 90 days"),
+    ];
+    let each = each.iter().map(|(days, label)| FilterOption {
+        value: days.to_string(),
+        label: (*label).to_owned(),
+        address: String::new(),
+        count: 0,
+        chosen: query.days == Some(*days),
+    });
     each.collect()
+}
+
+fn other_filters(query: &TaskQuery) -> Vec<(&'static str, String, String)> {
+    let without = |change: fn(&mut TaskQuery)| {
+        let mut other = query.with_page(1);
+        change(&mut other);
+        other.address()
+    };
+    let all = [
+        ("worker", &query.worker, without(|it| it.worker.clear())),
+        ("model", &query.model, without(|it| it.model.clear())),
+        ("by", &query.person, without(|it| it.person.clear())),
+        ("label", &query.label, without(|it| it.label.clear())),
+    ];
+    let set = all.into_iter().filter(|(_, value, _)| !value.is_empty());
+    set.map(|(name, value, address)| (name, value.clone(), address))
+        .collect()
+}
+
+fn heads(query: &TaskQuery) -> Vec<ColumnHead> {
+    use TaskQueryOrder as O;
+    let columns: [(&str, &str, Option<O>); 9] = [
+        ("State", "state", None),
+        ("Task", "what", None),
+        ("Agent", "agent", None),
+        ("Repository", "repo", None),
+        ("Attempts", "tries", Some(O::Attempts)),
+        ("Duration", "num took", Some(O::Duration)),
+        ("Cost", "num cost", Some(O::Cost)),
+        ("Tokens", "num tokens", Some(O::Tokens)),
+        ("Age", "num age", Some(O::Created)),
+    ];
+    let head = |(label, class, order): (&'static str, &'static str, Option<O>)| ColumnHead {
+        label,
+        class,
+        address: order.map(|order| query.sorted_by(order).address()),
+        sorted: match (order == Some(query.order), query.ascending) {
+            (false, _) => "",
+            (true, true) => "ascending",
+            (true, false) => "descending",
+        },
+    };
+    columns.map(head).into_iter().collect()
+}
+
+/// The last part of a path or URL.
+fn place_name(place: &str) -> String {
+    let trimmed = place.trim_end_matches('/');
+    let name = trimmed.rsplit(['/', ':']).next().unwrap_or(trimmed);
+    single_line(name.strip_suffix(".git").unwrap_or(name), 30)
 }
 
 impl TaskRowView {
@@ -144,13 +286,22 @@ impl TaskRowView {
             _ if number < row.attempts => "spent",
             standing => standing.group(),
         });
+        let is_open = matches!(
+            row.standing,
+            DisplayStatus::Running | DisplayStatus::Cancelling
+        );
+        let end = if is_open { now } else { row.updated_at };
+        let elapsed = end.duration_since(row.created_at).as_millis();
+        let waits = matches!(row.standing, DisplayStatus::Queued);
         Self {
             id: row.id.clone(),
             short: row.short.clone(),
             description: single_line(&row.description, 140),
             agent: single_line(&row.agent, 30),
-            place: single_line(&row.workspace, 120),
+            place: make_visible(&row.workspace),
+            place_name: place_name(&row.workspace),
             badge: row.standing.into(),
+            reason: single_line(&row.reason, 160),
             attempts: format!(
                 "{}/{} {}",
                 row.attempts,
@@ -162,7 +313,12 @@ impl TaskRowView {
                 }
             ),
             pips: pips.collect(),
-            cost: short_cost(row.cost),
+            took: if waits {
+                "–".to_owned()
+            } else {
+                duration(u64::try_from(elapsed).unwrap_or(0))
+            },
+            cost: cost_so_far(row.cost, row.standing),
             tokens: row.tokens.map_or_else(String::new, |(input, output)| {
                 format!("{} in, {} out", short_count(input), short_count(output))
             }),

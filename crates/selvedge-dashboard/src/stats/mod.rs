@@ -9,4 +9,4 @@ mod tables;
 pub use report::{CheckTotals, RetryStats, StatsBucket, StatsGroup, StatsPeriod, StatsReport};
 pub use run_stats::{CheckStats, RunCategory, RunStats};
 pub use tables::{StatsTable, tables};
-pub(crate) use tables::{format_optional_cost, format_share};
+pub(crate) use tables::{format_optional_cost, format_shares};

@@ -48,6 +48,8 @@ pub struct CheckStats {
 /// One run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunStats {
+    /// Whether a person accepted the work. The first field: stores find such runs by the beginning of the JSON.
+    pub accepted: bool,
     /// The run's id.
     pub run_id: RunId,
     /// When the run was created.
@@ -76,7 +78,15 @@ pub struct RunStats {
     pub checks: BTreeMap<String, CheckStats>,
     /// Findings of the guard, with their severity.
     pub guard: Vec<(FindingKind, FindingSeverity)>,
+    /// The reason of the outcome, in one line; empty for an unfinished run.
+    pub reason: String,
+    /// Text for the search, in lower case: description, reasons, findings, names and messages of failed tests, final
+    /// messages, and outputs. The last field: stores search the JSON from its name on.
+    pub search_text: String,
 }
+
+/// Maximum length of the text for the search, in bytes.
+const MAX_SEARCH_BYTES: usize = 3 * 1024;
 
 impl RunStats {
     /// Total cost of the run.
@@ -104,6 +114,7 @@ impl RunStats {
         }
         let mut models = run.sessions().rev();
         Self {
+            accepted: run.finished && run.reviewed.as_ref().is_some_and(|it| it.accepted),
             run_id: run.run_id,
             created_at: run.created_at,
             agent: run.spec.agent.name.clone(),
@@ -118,6 +129,12 @@ impl RunStats {
             tokens_out: usage.tokens_out(),
             checks: check_stats(run),
             guard: guard_findings(run),
+            reason: if run.finished {
+                run.conclusion().1
+            } else {
+                String::new()
+            },
+            search_text: search_text(run),
         }
     }
 }
@@ -175,6 +192,53 @@ fn check_stats(run: &Run) -> BTreeMap<String, CheckStats> {
         totals.mended |= before == Some(true) && !failed;
     }
     all
+}
+
+/// Texts of the run, the most telling first, up to the size limit.
+fn search_text(run: &Run) -> String {
+    let mut texts: Vec<&str> = Vec::new();
+    let (_, reason) = run.conclusion();
+    texts.push(&run.spec.description);
+    texts.push(&reason);
+    let reports = || run.attempts.iter().filter_map(|it| it.report.as_ref());
+    for report in reports() {
+        for finding in report.guard.iter().flat_map(|guard| &guard.findings) {
+            texts.extend([finding.path.as_str(), finding.what.as_str()]);
+        }
+        for failure in report.checks.iter().flat_map(|check| &check.failures) {
+            texts.extend(failure.id.as_deref());
+            texts.extend(failure.file.as_deref());
+            texts.push(&failure.summary);
+        }
+        for gate in &report.gates {
+            texts.extend(gate.feedback.as_deref());
+        }
+    }
+    texts.extend(run.attempts.iter().filter_map(|attempt| {
+        let review = attempt.reviewed.as_ref()?;
+        Some(review.reason.as_str())
+    }));
+    texts.extend(run.sessions().map(|session| session.text.as_str()));
+    // Outputs last, because they are long.
+    texts.extend(
+        reports()
+            .flat_map(|report| &report.checks)
+            .map(|check| check.output.as_str()),
+    );
+    let mut all = String::new();
+    let mut known = std::collections::BTreeSet::new();
+    for text in texts {
+        if all.len() >= MAX_SEARCH_BYTES {
+            break;
+        }
+        if known.insert(text) {
+            let left = MAX_SEARCH_BYTES - all.len();
+            let end = text.floor_char_boundary(left);
+            all.push_str(text.get(..end).unwrap_or_default());
+            all.push('\n');
+        }
+    }
+    all.to_lowercase()
 }
 
 fn guard_findings(run: &Run) -> Vec<(FindingKind, FindingSeverity)> {

@@ -57,12 +57,34 @@ fn latest(groups: &[StatsGroup]) -> &[StatsGroup] {
         .unwrap_or(groups)
 }
 
-/// "42 (60%)".
-pub(crate) fn format_share(share: &StatsBucket, bought: &RetryStats) -> String {
-    match (share.runs * 100).checked_div(bought.judged_runs()) {
-        None => share.runs.to_string(),
-        Some(percent) => format!("{} ({percent}%)", share.runs),
+/// The shares of a group: first attempt, recovered, not recovered, as "42 (60%)". The percentages add up to 100: those
+/// with the largest remainders are rounded up.
+pub(crate) fn format_shares(stats: &RetryStats) -> [String; 3] {
+    let runs = [
+        stats.first_attempt.runs,
+        stats.rescued.runs,
+        stats.not_rescued.runs,
+    ];
+    let total = stats.judged_runs();
+    if total == 0 {
+        return runs.map(|runs| runs.to_string());
     }
+    let mut percents = runs.map(|runs| runs * 100 / total);
+    let missing = 100 - percents.iter().sum::<u64>();
+    let mut order = [0, 1, 2];
+    order.sort_by_key(|index| {
+        let runs = runs.get(*index).copied().unwrap_or(0);
+        std::cmp::Reverse(runs * 100 % total)
+    });
+    let rounded_up = usize::try_from(missing).unwrap_or(0);
+    for index in order.into_iter().take(rounded_up) {
+        if let Some(percent) = percents.get_mut(index) {
+            *percent += 1;
+        }
+    }
+    let [a, b, c] = percents;
+    let text = |runs: u64, percent: u64| format!("{runs} ({percent}%)");
+    [text(runs[0], a), text(runs[1], b), text(runs[2], c)]
 }
 
 /// An optional cost.
@@ -91,7 +113,8 @@ fn category_table(all: &RetryStats) -> StatsTable {
     };
     let judged = judged
         .iter()
-        .map(|(name, share)| row(name, share, format_share(share, all)));
+        .zip(format_shares(all))
+        .map(|((name, share), count)| row(name, share, count));
     let others = others.iter().filter(|(_, share)| share.runs > 0);
     let others = others.map(|(name, share)| row(name, share, share.runs.to_string()));
     StatsTable {
@@ -103,12 +126,13 @@ fn category_table(all: &RetryStats) -> StatsTable {
 
 fn group_row(group: &StatsGroup) -> Vec<String> {
     let bought = &group.bought;
+    let [first, recovered, lost] = format_shares(bought);
     vec![
         group.name.clone(),
         bought.runs().to_string(),
-        format_share(&bought.first_attempt, bought),
-        format_share(&bought.rescued, bought),
-        format_share(&bought.not_rescued, bought),
+        first,
+        recovered,
+        lost,
         cost(bought.cost()),
         format_optional_cost(bought.cost_per_rescue),
     ]
@@ -168,5 +192,22 @@ fn guard_table(figures: &StatsReport) -> StatsTable {
         title: "Guard findings".to_owned(),
         columns: vec!["kind", "violations", "for review"],
         rows: figures.guard.iter().map(row).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up_to_100_percent() {
+        let mut stats = RetryStats::default();
+        assert_eq!(format_shares(&stats), ["0", "0", "0"]);
+        stats.first_attempt.runs = 1;
+        stats.rescued.runs = 1;
+        stats.not_rescued.runs = 1;
+        assert_eq!(format_shares(&stats), ["1 (34%)", "1 (33%)", "1 (33%)"]);
+        stats.first_attempt.runs = 4;
+        assert_eq!(format_shares(&stats), ["4 (67%)", "1 (17%)", "1 (16%)"]);
     }
 }

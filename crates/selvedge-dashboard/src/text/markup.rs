@@ -22,8 +22,15 @@ impl Markup {
 
     /// Adds untrusted text, escaped, with invisible characters made visible.
     pub fn push_text(&mut self, text: &str) {
-        for character in text.chars() {
-            self.push_character(character);
+        let mut characters = text.chars().peekable();
+        let mut before = None;
+        while let Some(character) = characters.next() {
+            if super::is_joiner_between(before, character, characters.peek().copied()) {
+                self.0.push(character);
+            } else {
+                self.push_character(character);
+            }
+            before = Some(character);
         }
     }
 

@@ -14,8 +14,7 @@ use selvedge_core::sanitize::is_invisible;
 fn visible_form(character: char) -> Option<String> {
     let code = u32::from(character);
     match character {
-        // Joiners shape letters and emoji.
-        '\n' | '\t' | '\u{200c}' | '\u{200d}' => None,
+        '\n' | '\t' => None,
         '\0'..='\u{1f}' => char::from_u32(0x2400 + code).map(String::from),
         '\u{7f}' => Some("␡".to_owned()),
         _ if character.is_control() || is_invisible(character) => Some(format!("⟨U+{code:04X}⟩")),
@@ -23,14 +22,31 @@ fn visible_form(character: char) -> Option<String> {
     }
 }
 
+/// Whether a character joins its neighbours to one shape, as in emoji and in several scripts. Anywhere else it
+/// is an invisible character like others.
+fn is_joiner_between(before: Option<char>, character: char, after: Option<char>) -> bool {
+    let joins = |it: Option<char>| {
+        it.is_some_and(|it| !it.is_ascii() && !it.is_whitespace() && !is_joiner(it))
+    };
+    is_joiner(character) && joins(before) && joins(after)
+}
+
+const fn is_joiner(character: char) -> bool {
+    matches!(character, '\u{200c}' | '\u{200d}')
+}
+
 /// Makes every character visible: for untrusted text that is not the output of a program.
 pub fn make_visible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match visible_form(character) {
+    let mut characters = text.chars().peekable();
+    let mut before = None;
+    while let Some(character) = characters.next() {
+        let joins = is_joiner_between(before, character, characters.peek().copied());
+        match visible_form(character).filter(|_| !joins) {
             None => out.push(character),
             Some(shape) => out.push_str(&shape),
         }
+        before = Some(character);
     }
     out
 }
@@ -64,6 +80,7 @@ mod tests {
         assert_eq!(make_visible("tab\tand\nline"), "tab\tand\nline");
         assert_eq!(make_visible("\u{e0041}\u{200b}"), "⟨U+E0041⟩⟨U+200B⟩");
         assert_eq!(make_visible("👩\u{200d}🚀 é 漢"), "👩\u{200d}🚀 é 漢");
+        assert_eq!(make_visible("\u{200d}\u{200d}a"), "⟨U+200D⟩⟨U+200D⟩a");
         assert_eq!(single_line("  one\r\n two  three", 8), "one two …");
     }
 }

@@ -8,14 +8,21 @@ use selvedge_protocol::ReviewDecision;
 
 use super::SharedDashboard;
 use super::auth::LoginSession;
-use super::respond::{FormFields, FormResult, PageResult, form_fields, redirect_to, render_error};
+use super::respond::{
+    FormFields, FormResult, PageResult, form_fields, is_local_path, redirect_to, render_error,
+};
 use crate::backend::{DashboardError, ReviewSubmission};
 
-/// Longest reason, in characters.
+/// Longest reason, in characters, comments included.
 const MAX_REASON_CHARS: usize = 4000;
+/// Maximum number of tasks of a bulk action.
+const MAX_BULK_TASKS: usize = 100;
 
 /// Returns the fields of a form if it has the user's token and the user may act.
-fn validate_form(login: &LoginSession, sent: FormResult) -> Result<FormFields, Response> {
+pub(super) fn validate_form(
+    login: &LoginSession,
+    sent: FormResult,
+) -> Result<FormFields, Response> {
     let fields = form_fields(sent);
     let refuse = |why: &str| render_error(Some(login), &DashboardError::Refused(why.to_owned()));
     if !login.accepts_form_token(&fields.csrf) {
@@ -50,14 +57,36 @@ fn validate_id(login: &LoginSession, id: String) -> Result<String, Response> {
     Err(render_error(Some(login), &error))
 }
 
+/// The reason, and the comments on lines and files after it, one a line: `src/a.rs:12: name it`.
+fn reason_with_comments(fields: &FormFields) -> String {
+    let mut reason = fields.reason.trim().to_owned();
+    let mut comments: Vec<(&str, u32, &str)> = Vec::new();
+    for (name, text) in &fields.more {
+        let Some((line, path)) = name.strip_prefix("c:").and_then(|it| it.split_once(':')) else {
+            continue;
+        };
+        if let (Ok(line), false) = (line.parse(), text.trim().is_empty()) {
+            comments.push((path, line, text.trim()));
+        }
+    }
+    comments.sort_unstable();
+    for (path, line, text) in comments {
+        let line = if line == 0 {
+            String::new()
+        } else {
+            format!(":{line}")
+        };
+        if !reason.is_empty() {
+            reason.push('\n');
+        }
+        reason.push_str(&format!("{path}{line}: {text}"));
+    }
+    reason.chars().take(MAX_REASON_CHARS).collect()
+}
+
 /// Parses a review decision. It names the work that the page showed.
 fn parse_decision(fields: &FormFields) -> Result<ReviewSubmission, &'static str> {
-    let reason: String = fields
-        .reason
-        .trim()
-        .chars()
-        .take(MAX_REASON_CHARS)
-        .collect();
+    let reason = reason_with_comments(fields);
     let review = match (fields.decision.as_str(), fields.retry.as_str()) {
         ("accept", "") => ReviewDecision::Accept,
         ("accept", _) => {
@@ -104,6 +133,40 @@ pub(super) async fn review(
     action_response(&login, &id, answer)
 }
 
+/// `POST /bulk`: cancels or repeats the selected tasks. Each is decided by itself; the page of errors names those that
+/// were refused.
+pub(super) async fn bulk(
+    State(dashboard): State<SharedDashboard>,
+    Extension(login): Extension<LoginSession>,
+    sent: FormResult,
+) -> PageResult {
+    let fields = validate_form(&login, sent)?;
+    let refuse = |why: String| render_error(Some(&login), &DashboardError::Refused(why));
+    let selected = fields.more.keys();
+    let selected = selected.filter_map(|name| name.strip_prefix("task-"));
+    let selected: Vec<&str> = selected.take(MAX_BULK_TASKS).collect();
+    if selected.is_empty() {
+        return Err(refuse("no task is selected".to_owned()));
+    }
+    let mut refused = Vec::new();
+    for id in selected {
+        let id = validate_id(&login, id.to_owned())?;
+        let result = match fields.decision.as_str() {
+            "cancel" => dashboard.backend.cancel(&login.user, &id).await,
+            "retry" => dashboard.backend.retry(&login.user, &id).await,
+            _ => return Err(refuse("missing action: cancel or retry".to_owned())),
+        };
+        if let Err(error) = result {
+            refused.push(format!("{id}: {error}"));
+        }
+    }
+    if !refused.is_empty() {
+        return Err(refuse(refused.join("; ")));
+    }
+    let next = fields.next.as_str();
+    Ok(redirect_to(if is_local_path(next) { next } else { "/" }))
+}
+
 /// `POST /tasks/{id}/cancel`.
 pub(super) async fn cancel(
     State(dashboard): State<SharedDashboard>,
@@ -132,5 +195,31 @@ pub(super) async fn retry(
             Ok(redirect_to(&format!("/tasks/{new}")))
         }
         Err(error) => Err(render_error(Some(&login), &error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_follow_the_reason_with_their_lines() {
+        let mut fields = FormFields {
+            reason: " Too slow. ".to_owned(),
+            ..FormFields::default()
+        };
+        for (name, text) in [
+            ("c:12:src/a b.rs", "name it"),
+            ("c:3:src/a b.rs", "why?"),
+            ("c:0:z:1", "remove"),
+            ("c:7:src/a b.rs", "  "),
+            ("c:x:y", "ignored"),
+        ] {
+            fields.more.insert(name.to_owned(), text.to_owned());
+        }
+        assert_eq!(
+            reason_with_comments(&fields),
+            "Too slow.\nsrc/a b.rs:3: why?\nsrc/a b.rs:12: name it\nz:1: remove"
+        );
     }
 }

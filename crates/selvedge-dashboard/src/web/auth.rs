@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{ConnectInfo, Query, Request, State};
 use axum::http::header::{COOKIE, HeaderMap, SET_COOKIE};
-use axum::http::{Extensions, HeaderValue, StatusCode};
+use axum::http::{Extensions, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
@@ -15,7 +15,8 @@ use selvedge_core::format::hex;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use super::respond::{FormResult, form_fields, redirect_to, render_page};
+use super::respond::{FormResult, form_fields, is_local_path, redirect_to, render_page};
+use super::theme::theme_of;
 use super::{Dashboard, LoginMethod, SharedDashboard};
 use crate::backend::DashboardUser;
 use crate::pages::{LoginPage, NavItem, PageFrame};
@@ -26,6 +27,8 @@ pub(super) struct LoginSession {
     pub(super) user: DashboardUser,
     /// Whether there are workers to show.
     pub(super) has_fleet: bool,
+    /// Colour scheme of the pages.
+    pub(super) theme: &'static str,
     /// Secret that this user's form tokens are derived from; never on a page itself.
     csrf: String,
     cookie: String,
@@ -67,7 +70,10 @@ pub(super) async fn require_login(
 ) -> Response {
     let from = client_address(request.extensions());
     let Some(login) = find_session(&dashboard, request.headers(), from).await else {
-        return login_page(&dashboard, StatusCode::UNAUTHORIZED, "");
+        // After the login, the reader continues here.
+        let path = request.uri().path_and_query();
+        let path = path.map_or("/", |path| path.as_str());
+        return login_page(&dashboard, StatusCode::UNAUTHORIZED, "", path);
     };
     request.extensions_mut().insert(login);
     next.run(request).await
@@ -90,6 +96,7 @@ async fn find_session(
     Some(LoginSession {
         user,
         has_fleet: dashboard.has_fleet,
+        theme: theme_of(headers),
         csrf,
         cookie,
     })
@@ -107,14 +114,20 @@ fn find_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// The login page.
-fn login_page(dashboard: &Dashboard, status: StatusCode, refused: &str) -> Response {
+fn login_page(dashboard: &Dashboard, status: StatusCode, refused: &str, next: &str) -> Response {
     let login_page = LoginPage {
         frame: PageFrame::new("Sign in", NavItem::Other, None),
         needs_token: dashboard.authenticator.login_method() == LoginMethod::Token,
         refused: refused.to_owned(),
         entered: false,
+        next: local_path(next),
     };
     render_page(status, &login_page)
+}
+
+/// The path, or the list's if it does not lead to this server.
+fn local_path(path: &str) -> String {
+    if is_local_path(path) { path } else { "/" }.to_owned()
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -126,15 +139,17 @@ pub(super) struct LoginLinkQuery {
 /// `GET /login`: the login page, or a login by a one-time link.
 pub(super) async fn get_login(
     State(dashboard): State<SharedDashboard>,
+    method: Method,
     extensions: Extensions,
     link: Result<Query<LoginLinkQuery>, QueryRejection>,
 ) -> Response {
     let token = link.map(|Query(link)| link.token).unwrap_or_default();
     match dashboard.authenticator.login_method() {
-        LoginMethod::OneTimeLink if !token.is_empty() => {
-            log_in(&dashboard, &token, client_address(&extensions)).await
+        // Programs that preview links send HEAD, which must not use the link up.
+        LoginMethod::OneTimeLink if !token.is_empty() && method == Method::GET => {
+            log_in(&dashboard, &token, client_address(&extensions), "/").await
         }
-        _ => login_page(&dashboard, StatusCode::OK, ""),
+        _ => login_page(&dashboard, StatusCode::OK, "", "/"),
     }
 }
 
@@ -146,24 +161,24 @@ pub(super) async fn post_login(
 ) -> Response {
     match dashboard.authenticator.login_method() {
         LoginMethod::Token => {
-            log_in(
-                &dashboard,
-                form_fields(sent).token.trim(),
-                client_address(&extensions),
-            )
-            .await
+            let fields = form_fields(sent);
+            let from = client_address(&extensions);
+            log_in(&dashboard, fields.token.trim(), from, &fields.next).await
         }
-        LoginMethod::OneTimeLink => login_page(&dashboard, StatusCode::NOT_FOUND, ""),
+        LoginMethod::OneTimeLink => login_page(&dashboard, StatusCode::NOT_FOUND, "", "/"),
     }
 }
 
-async fn log_in(dashboard: &Dashboard, secret: &str, from: IpAddr) -> Response {
+async fn log_in(dashboard: &Dashboard, secret: &str, from: IpAddr, next: &str) -> Response {
     if secret.len() > MAX_SECRET_BYTES {
-        return login_page(dashboard, StatusCode::UNAUTHORIZED, "Invalid token.");
+        return login_page(dashboard, StatusCode::UNAUTHORIZED, "Invalid token.", next);
     }
     let value = match dashboard.authenticator.log_in(secret, from).await {
         Ok(value) => value,
-        Err(error) => return login_page(dashboard, StatusCode::UNAUTHORIZED, &error.to_string()),
+        Err(error) => {
+            let why = error.to_string();
+            return login_page(dashboard, StatusCode::UNAUTHORIZED, &why, next);
+        }
     };
     // A page instead of a redirect: the cookie is not sent in a redirect chain that began at another site.
     let entered = LoginPage {
@@ -171,6 +186,7 @@ async fn log_in(dashboard: &Dashboard, secret: &str, from: IpAddr) -> Response {
         needs_token: false,
         refused: String::new(),
         entered: true,
+        next: local_path(next),
     };
     with_cookie(dashboard, &value, "", render_page(StatusCode::OK, &entered))
 }
@@ -220,6 +236,7 @@ mod tests {
         let (csrf, cookie) = (csrf.to_owned(), String::new());
         LoginSession {
             has_fleet: false,
+            theme: "",
             user,
             csrf,
             cookie,

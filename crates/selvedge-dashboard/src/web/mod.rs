@@ -12,10 +12,14 @@
 
 mod actions;
 mod auth;
+mod change_cache;
 mod events;
 mod headers;
+mod logs;
 mod outputs;
 mod respond;
+mod submit;
+mod theme;
 mod views;
 
 use std::net::IpAddr;
@@ -27,6 +31,7 @@ use axum::routing::{get, post};
 use futures_util::future::BoxFuture;
 use tower_http::compression::CompressionLayer;
 
+use self::change_cache::ChangeCache;
 use crate::assets;
 use crate::backend::{DashboardBackend, DashboardUser};
 
@@ -102,19 +107,41 @@ pub struct Dashboard {
     pub has_fleet: bool,
 }
 
+/// The dashboard, with what it keeps between requests.
+struct DashboardState {
+    dashboard: Dashboard,
+    /// Summaries of the changes of attempts.
+    changes: ChangeCache,
+}
+
+impl std::ops::Deref for DashboardState {
+    type Target = Dashboard;
+
+    fn deref(&self) -> &Dashboard {
+        &self.dashboard
+    }
+}
+
 /// The dashboard, shared by all handlers.
-type SharedDashboard = Arc<Dashboard>;
+type SharedDashboard = Arc<DashboardState>;
+
+fn share(dashboard: Dashboard) -> SharedDashboard {
+    Arc::new(DashboardState {
+        dashboard,
+        changes: ChangeCache::default(),
+    })
+}
 
 /// The dashboard as a complete server, with a response for every path.
 pub fn standalone_router(dashboard: Dashboard) -> Router {
-    let dashboard = Arc::new(dashboard);
+    let dashboard = share(dashboard);
     let router = routes(&dashboard).fallback(views::not_found);
     with_middleware(router, dashboard)
 }
 
 /// The dashboard, to be merged with other routes at the root.
 pub fn router(dashboard: Dashboard) -> Router {
-    let dashboard = Arc::new(dashboard);
+    let dashboard = share(dashboard);
     with_middleware(routes(&dashboard), dashboard)
 }
 
@@ -143,6 +170,7 @@ fn routes(dashboard: &SharedDashboard) -> Router<SharedDashboard> {
         .route("/events", get(events::stream_events))
         .route(task, get(views::task))
         .route(&format!("{task}/diff"), get(views::task_diff))
+        .route(&format!("{task}/compare"), get(views::compare))
         .route(&format!("{task}/download/{{form}}"), get(outputs::download))
         .route(
             &format!("{task}/baseline/checks/{{check}}"),
@@ -153,6 +181,7 @@ fn routes(dashboard: &SharedDashboard) -> Router<SharedDashboard> {
             get(outputs::baseline_raw),
         )
         .route(&format!("{attempt}/diff"), get(views::attempt_diff))
+        .route(&format!("{attempt}/session"), get(views::session))
         .route(&format!("{attempt}/transcript"), get(outputs::transcript))
         .route(
             &format!("{attempt}/transcript/raw"),
@@ -163,7 +192,13 @@ fn routes(dashboard: &SharedDashboard) -> Router<SharedDashboard> {
             &format!("{attempt}/checks/{{check}}/raw"),
             get(outputs::check_raw),
         )
-        .route(&format!("{task}/review"), post(actions::review))
+        .route(
+            &format!("{task}/review"),
+            get(views::review).post(actions::review),
+        )
+        .route("/new", get(submit::form).post(submit::submit))
+        .route("/bulk", post(actions::bulk))
+        .route("/theme", post(theme::set_theme))
         .route(&format!("{task}/cancel"), post(actions::cancel))
         .route(&format!("{task}/retry"), post(actions::retry))
         .route("/logout", post(auth::post_logout))

@@ -10,28 +10,37 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt as _, stream};
 use selvedge_core::export::{self, LocationResolver, ReportInput};
-use selvedge_core::model::{OutputRef, PlanResult, RunId};
+use selvedge_core::model::{CheckReport, OutputRef, PlanResult, RunId};
 use selvedge_core::run::Run;
 use serde::Deserialize;
 
 use super::auth::LoginSession;
-use super::respond::{PageResult, page_frame, render_page};
+use super::logs::LogIndex;
+use super::respond::{PageResult, page_frame, redirect_to, render_page};
 use super::views::{error_page, find_task, full_diff, run_of};
 use super::{Dashboard, SharedDashboard, VERSION};
 use crate::backend::{
     DashboardError, DiffContent, OutputSlice, PlanDetail, TaskDetail, TaskHistory,
 };
-use crate::pages::{NavItem, OutputHeader, OutputPage, page_range};
+use crate::pages::{NavItem, OutputHeader, OutputLines, OutputPage, last_page, page_range};
 use crate::text::single_line;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct OutputPageParams {
     page: String,
+    /// A text to search for.
+    q: String,
+    /// `failure` to open the page with the first failure.
+    at: String,
 }
 
-/// Highest page number in a URL; enough for a petabyte.
-const MAX_PAGE: u64 = 1 << 34;
+/// Outputs up to this size are read completely for each page: for line numbers and failures.
+const SCAN_ALWAYS_BYTES: u64 = 4 * 1024 * 1024;
+/// How much of an output is searched.
+const MAX_SCAN_BYTES: usize = 16 * 1024 * 1024;
+/// Longest text to search for, in characters.
+const MAX_SEARCH_CHARS: usize = 200;
 /// Bytes per read when a whole output is downloaded.
 const CHUNK_BYTES: usize = 256 * 1024;
 
@@ -42,6 +51,8 @@ struct StoredOutput {
     output: OutputRef,
     base: String,
     heading: String,
+    /// Texts of the failures that the check reported.
+    failures: Vec<String>,
 }
 
 /// Selects an output of a run by the URL.
@@ -66,27 +77,52 @@ async fn find_output(
         ))
     };
     let (output, heading, place) = select_output(run, selector).ok_or_else(none)?;
-    let (output, run) = (output.clone(), run.run_id);
+    let (output, failures) = (output.clone(), failures_of(run, selector));
+    let run = run.run_id;
     Ok(StoredOutput {
         base: format!("/tasks/{id}/{place}"),
         task,
         run,
         output,
         heading,
+        failures,
     })
+}
+
+fn find_check(run: &Run, selector: OutputSelector) -> Option<&CheckReport> {
+    let (checks, check) = match selector {
+        OutputSelector::Check(number, check) => {
+            (&run.attempt(number)?.report.as_ref()?.checks, check)
+        }
+        OutputSelector::Baseline(check) => (&run.baseline.as_ref()?.checks, check),
+        OutputSelector::Transcript(_) => return None,
+    };
+    checks.get(check.checked_sub(1)?)
+}
+
+/// The texts by which the failures of a check are found in its output: message, or else the test.
+fn failures_of(run: &Run, selector: OutputSelector) -> Vec<String> {
+    let check = find_check(run, selector);
+    let failures = check.iter().flat_map(|check| &check.failures);
+    let texts = failures.map(|failure| {
+        let id = failure.id.clone();
+        Some(failure.summary.clone())
+            .filter(|it| !it.is_empty())
+            .or(id)
+    });
+    texts.flatten().collect()
 }
 
 fn select_output(run: &Run, selector: OutputSelector) -> Option<(&OutputRef, String, String)> {
     match selector {
         OutputSelector::Check(number, check) => {
-            let checks = &run.attempt(number)?.report.as_ref()?.checks;
-            let found = checks.get(check.checked_sub(1)?)?;
+            let found = find_check(run, selector)?;
             let heading = format!("{}, attempt {number}", single_line(found.label(), 80));
             let place = format!("attempts/{number}/checks/{check}");
             Some((found.output_ref.as_ref()?, heading, place))
         }
         OutputSelector::Baseline(check) => {
-            let found = run.baseline.as_ref()?.checks.get(check.checked_sub(1)?)?;
+            let found = find_check(run, selector)?;
             let heading = format!("{}, baseline", single_line(found.label(), 80));
             let place = format!("baseline/checks/{check}");
             Some((found.output_ref.as_ref()?, heading, place))
@@ -121,13 +157,48 @@ async fn output_page(
     login: &LoginSession,
     id: &str,
     selector: OutputSelector,
-    number: OutputPageParams,
+    params: OutputPageParams,
 ) -> PageResult {
     let stored = find_output(dashboard, login, id, selector).await?;
-    let number = number.page.parse().unwrap_or(1).clamp(1, MAX_PAGE);
+    let size = read_slice(dashboard, &stored, 0, 0).await;
+    let total = size.map_err(error_page(login))?.total;
+    let search: String = params.q.trim().chars().take(MAX_SEARCH_CHARS).collect();
+    let scanned = if total <= SCAN_ALWAYS_BYTES || !search.is_empty() {
+        let slice = read_slice(dashboard, &stored, 0, MAX_SCAN_BYTES).await;
+        Some(slice.map_err(error_page(login))?.bytes)
+    } else {
+        None
+    };
+    let index = scanned.as_deref().map(LogIndex::new);
+    let failures = index
+        .as_ref()
+        .map_or_else(Vec::new, |index| index.find_failures(&stored.failures));
+    if params.at == "failure"
+        && let Some(first) = failures.first()
+    {
+        let (base, page, line) = (&stored.base, first.page, first.line);
+        return Ok(redirect_to(&format!("{base}?page={page}#L{line}")));
+    }
+    let requested = params.page.parse().unwrap_or(1);
+    let number = u64::clamp(requested, 1, last_page(total));
     let (from, length) = page_range(number);
     let slice = read_slice(dashboard, &stored, from, length).await;
     let slice = slice.map_err(error_page(login))?;
+    let (matches, more_matches) = match &index {
+        Some(index) if !search.is_empty() => index.search(&search),
+        _ => (Vec::new(), false),
+    };
+    let first = match &index {
+        Some(index) => index.first_line(number),
+        None => (number == 1).then_some(1),
+    };
+    let lines = OutputLines {
+        first,
+        failures,
+        search,
+        matches,
+        more_matches,
+    };
     let output_header = OutputHeader {
         base: stored.base,
         heading: stored.heading.clone(),
@@ -138,7 +209,7 @@ async fn output_page(
         left_out: stored.output.left_out,
     };
     let frame = page_frame(login, &stored.heading, NavItem::Tasks);
-    let shown = OutputPage::new(frame, output_header, number, &slice);
+    let shown = OutputPage::new(frame, output_header, number, &slice, lines);
     Ok(render_page(StatusCode::OK, &shown))
 }
 

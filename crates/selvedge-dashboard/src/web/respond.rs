@@ -1,5 +1,7 @@
 //! Turns pages and errors into responses.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use axum::Form;
 use axum::http::StatusCode;
@@ -28,6 +30,7 @@ pub(super) fn page_frame(login: &auth::LoginSession, title: &str, nav_item: NavI
     PageFrame {
         csrf: login.form_token(),
         has_fleet: login.has_fleet,
+        theme: login.theme,
         ..PageFrame::new(title, nav_item, Some(&login.user))
     }
 }
@@ -81,6 +84,21 @@ pub(super) struct FormFields {
     pub(super) retry: String,
     pub(super) attempt: String,
     pub(super) tree: String,
+    pub(super) theme: String,
+    /// Where to continue after the login.
+    pub(super) next: String,
+    /// Fields whose names are not fixed: comments on lines, selected tasks.
+    #[serde(flatten)]
+    pub(super) more: BTreeMap<String, String>,
+}
+
+/// Whether a path leads to this server: for redirects to a path that a client sent.
+pub(super) fn is_local_path(path: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_graphic() && !b"\\\"<>".contains(&byte);
+    path.len() <= 2048
+        && path.starts_with('/')
+        && !path.starts_with("//")
+        && path.bytes().all(plain)
 }
 
 /// The result of reading a form.

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use selvedge_core::run::Run;
+use selvedge_core::run::{Attempt, Run};
 use serde::Deserialize;
 
 use super::auth::LoginSession;
@@ -15,21 +15,24 @@ use super::outputs::patch_response;
 use super::respond::{PageResult, page_frame, render_error, render_page};
 use super::{Dashboard, SharedDashboard};
 use crate::backend::{
-    DashboardError, DiffContent, DiffRange, LiveActivity, TaskDetail, TaskHistory, TaskQuery,
-    TaskQueryParams,
+    DashboardError, DiffContent, DiffRange, LiveActivity, TaskDetail, TaskHistory, TaskQueryParams,
 };
 use crate::pages::{
-    ActivityItem, DiffPage, FleetPage, NavItem, PageFrame, StatsPage, TaskDetailPage, TaskListPage,
-    items_from_events, parse_transcript,
+    ActivityItem, AttemptChanges, ComparePage, DiffPage, FleetPage, NavItem, PageFrame, ReviewPage,
+    SessionHeader, SessionPage, StatsPage, TaskDetailPage, TaskListPage, items_from_events,
+    parse_transcript,
 };
 use crate::stats::{StatsPeriod, StatsReport};
 use crate::text::single_line;
+use crate::trace::Trace;
 
 /// The result of reading a query.
 type QueryResult<T> = Result<Query<T>, QueryRejection>;
 
 /// How much of an agent's transcript is read for its last activity, in bytes.
 const LIVE_BYTES: u64 = 48 * 1024;
+/// How much of it is read for the trace of a session.
+const TRACE_BYTES: usize = 8 * 1024 * 1024;
 
 fn query_or_default<T: Default>(query_result: QueryResult<T>) -> T {
     query_result.map(|Query(query)| query).unwrap_or_default()
@@ -64,11 +67,14 @@ pub(super) async fn tasks(
     Extension(login): Extension<LoginSession>,
     query_result: QueryResult<TaskQueryParams>,
 ) -> PageResult {
-    let query = TaskQuery::from(query_or_default(query_result));
+    let now = Timestamp::now();
+    let params: TaskQueryParams = query_or_default(query_result);
+    let query = params.query(now);
     let frame = live_frame(&dashboard, &login, "Tasks", NavItem::Tasks, None).await?;
     let tasks = dashboard.backend.tasks(&login.user, &query).await;
     let tasks = tasks.map_err(error_page(&login))?;
-    let shown = TaskListPage::new(frame, &query, &tasks, Timestamp::now());
+    let can_select = login.has_fleet && login.user.can_act;
+    let shown = TaskListPage::new(frame, &query, &tasks, can_select, now);
     Ok(render_page(StatusCode::OK, &shown))
 }
 
@@ -119,7 +125,133 @@ pub(super) async fn task(
         ..page_frame(&login, &title, NavItem::Tasks)
     };
     let live = live_activity(&dashboard, &task).await;
-    let shown = TaskDetailPage::new(frame, &task, live, Timestamp::now());
+    let changes = match &task.history {
+        TaskHistory::Run(run) => dashboard.changes.load(&dashboard, &task, run).await,
+        _ => AttemptChanges::new(),
+    };
+    let shown = TaskDetailPage::new(frame, &task, live, &changes, Timestamp::now());
+    Ok(render_page(StatusCode::OK, &shown))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct SessionQuery {
+    page: String,
+}
+
+/// `GET /tasks/{id}/attempts/{number}/session`.
+pub(super) async fn session(
+    State(dashboard): State<SharedDashboard>,
+    Extension(login): Extension<LoginSession>,
+    Path((id, number)): Path<(String, u32)>,
+    query_result: QueryResult<SessionQuery>,
+) -> PageResult {
+    let pulse = dashboard.backend.change_token(&login.user, Some(&id)).await;
+    let task = find_task(&dashboard, &login, &id).await?;
+    let run = run_of(&login, &task)?;
+    let none = || DashboardError::NotFound(format!("there is no attempt {number}"));
+    let attempt = run
+        .attempt(number)
+        .ok_or_else(|| error_page(&login)(none()))?;
+    let is_live = attempt.session.is_none() && attempt.end.is_none();
+    let output = match (&attempt.session, &task.live) {
+        (Some(session), _) => session.transcript.clone(),
+        (None, LiveActivity::Transcript(_, output)) if is_live => Some(output.clone()),
+        (None, _) => None,
+    };
+    let mut truncated = false;
+    let mut trace = match (&output, &task.live) {
+        (Some(output), _) if output.bytes > 0 => {
+            let reading = dashboard.backend.output(run.run_id, output, 0, TRACE_BYTES);
+            let slice = reading.await.map_err(error_page(&login))?;
+            truncated = u64::try_from(slice.bytes.len()).unwrap_or(0) < slice.total;
+            Trace::parse(&slice.bytes, true)
+        }
+        (None, LiveActivity::Activity(events)) if is_live => Trace::from_events(events),
+        _ => Trace::default(),
+    };
+    let outcome = attempt.session.as_ref();
+    trace.add_times(outcome.map_or(&[], |session| &session.calls));
+    let title = format!("Session of attempt {number}");
+    let mut frame = page_frame(&login, &title, NavItem::Tasks);
+    if is_live {
+        frame.live = format!("/events?task={}", task.row.id);
+        frame.pulse = pulse.map_err(error_page(&login))?;
+    }
+    let header = SessionHeader {
+        number,
+        back: (
+            format!("/tasks/{id}"),
+            single_line(&task.row.description, 80),
+        ),
+        base: format!("/tasks/{id}/attempts/{number}"),
+        outcome,
+        is_live,
+        truncated,
+    };
+    let page = query_or_default(query_result).page.parse().ok();
+    let shown = SessionPage::new(frame, header, &trace, page);
+    Ok(render_page(StatusCode::OK, &shown))
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct CompareQuery {
+    a: String,
+    b: String,
+}
+
+/// `GET /tasks/{id}/compare`: by default, the first attempt with the last one.
+pub(super) async fn compare(
+    State(dashboard): State<SharedDashboard>,
+    Extension(login): Extension<LoginSession>,
+    Path(id): Path<String>,
+    query_result: QueryResult<CompareQuery>,
+) -> PageResult {
+    let task = find_task(&dashboard, &login, &id).await?;
+    let run = run_of(&login, &task)?;
+    let query = query_or_default(query_result);
+    let with_tree = || run.attempts.iter().filter(|it| it.tree.is_some());
+    let number = |attempt: Option<&Attempt>| attempt.map_or(0, |it| it.attempt_number);
+    let numbers = [
+        query.a.parse().unwrap_or(number(with_tree().next())),
+        query.b.parse().unwrap_or(number(with_tree().next_back())),
+    ];
+    let mut diffs = [DiffContent::default(), DiffContent::default()];
+    for (number, diff) in numbers.into_iter().zip(&mut diffs) {
+        let range = DiffRange::SinceStart(number);
+        let found = dashboard.backend.diff(&task, run.run_id, range).await;
+        *diff = found.map_err(error_page(&login))?;
+    }
+    let frame = page_frame(&login, "Compare attempts", NavItem::Tasks);
+    let shown = ComparePage::new(frame, &task, run, numbers, diffs, Timestamp::now());
+    let none = || DashboardError::NotFound("there is no such attempt".to_owned());
+    let shown = shown.ok_or_else(|| error_page(&login)(none()))?;
+    Ok(render_page(StatusCode::OK, &shown))
+}
+
+/// `GET /tasks/{id}/review`: the work that is awaiting review.
+pub(super) async fn review(
+    State(dashboard): State<SharedDashboard>,
+    Extension(login): Extension<LoginSession>,
+    Path(id): Path<String>,
+) -> PageResult {
+    let task = find_task(&dashboard, &login, &id).await?;
+    let run = run_of(&login, &task)?;
+    let none = || DashboardError::Refused("the task is not awaiting review".to_owned());
+    let pending = task.review.as_ref().filter(|_| task.rights.review);
+    let pending = pending.ok_or_else(|| error_page(&login)(none()))?;
+    let attempt = pending
+        .target
+        .attempt
+        .and_then(|number| run.attempt(number));
+    let attempt = attempt.ok_or_else(|| error_page(&login)(none()))?;
+    let range = DiffRange::SinceStart(attempt.attempt_number);
+    // Without snapshots there is no diff, but a decision is still possible.
+    let diff = dashboard.backend.diff(&task, run.run_id, range).await;
+    let diff = diff.unwrap_or_default();
+    let frame = page_frame(&login, "Review", NavItem::Tasks);
+    let shown = ReviewPage::new(frame, &task, run, attempt, pending, &diff);
     Ok(render_page(StatusCode::OK, &shown))
 }
 
@@ -242,6 +374,7 @@ pub(super) async fn task_diff(
             .collect()
     } else {
         let attempts = run_of(&login, &task)?.attempts.iter();
+        let attempts = attempts.filter(|it| it.from_tree.is_some() && it.tree.is_some());
         let each = attempts.map(|attempt| {
             let number = attempt.attempt_number;
             let address = format!("/tasks/{id}/attempts/{number}/diff");
@@ -301,7 +434,7 @@ pub(super) async fn stats(
     let run_stats = run_stats.map_err(error_page(&login))?;
     let since = StatsPeriod::last_days(days, Timestamp::now());
     let figures = StatsReport::from_runs(&run_stats, since, &TimeZone::system());
-    let frame = page_frame(&login, "Retry statistics", NavItem::Stats);
+    let frame = page_frame(&login, "Insights", NavItem::Stats);
     let shown = StatsPage::new(frame, &figures, days);
     Ok(render_page(StatusCode::OK, &shown))
 }
@@ -313,10 +446,10 @@ pub(super) async fn fleet(
 ) -> PageResult {
     let fleet = dashboard.backend.fleet(&login.user).await;
     let Some(fleet) = fleet.map_err(error_page(&login))? else {
-        let error = DashboardError::NotFound("only a hub has a fleet page".to_owned());
+        let error = DashboardError::NotFound("only a hub has workers".to_owned());
         return Err(error_page(&login)(error));
     };
-    let frame = live_frame(&dashboard, &login, "Fleet", NavItem::Fleet, None).await?;
+    let frame = live_frame(&dashboard, &login, "Workers", NavItem::Fleet, None).await?;
     let shown = FleetPage::new(frame, &fleet, Timestamp::now());
     Ok(render_page(StatusCode::OK, &shown))
 }

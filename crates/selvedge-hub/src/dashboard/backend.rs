@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use selvedge_core::model::{OutputRef, RunId, Task, TaskId};
+use selvedge_core::model::{Outcome, OutputRef, RunId, Task, TaskId};
+use selvedge_core::run::Run;
 use selvedge_dashboard::backend::{
     AllowedActions, DashboardBackend, DashboardError, DashboardFuture, DashboardUser, DiffContent,
-    DiffRange, FleetOverview, LiveActivity, OutputSlice, PendingReview, PlanDetail,
+    DiffRange, DisplayStatus, FleetOverview, LiveActivity, OutputSlice, PendingReview, PlanDetail,
     ReviewSubmission, TaskDetail, TaskHistory, TaskList, TaskQuery,
 };
 use selvedge_dashboard::command::submit_again;
@@ -20,9 +21,9 @@ use super::overview;
 use super::rows::{apply_plan_totals, fingerprint, plan_parts, row};
 use crate::hub::Hub;
 use crate::journal_states::load_state;
-use crate::service::{self, Actor, ReviewOrder, ServiceError};
+use crate::service::{self, Actor, ReviewOrder, ServiceError, Submission};
 use crate::task_rows::labels;
-use crate::{plans, result, run_stats};
+use crate::{plans, result, run_stats, validate};
 
 /// How long cached totals are used, for all visitors. Each open page polls twice a second, and a total reads
 /// every task. Changes by this hub itself are noticed immediately.
@@ -122,7 +123,6 @@ impl HubBackend {
         let waits_for_worker = lease.state == TaskState::Queued && parts.is_none();
         let unplaceable = waits_for_worker.then(|| sessions.why_unschedulable(&view.labels));
         add_property("Cannot be assigned", unplaceable.flatten());
-        add_property("Reason", view.row.reason.clone());
         let sandbox = match &parts {
             Some(_) => String::new(),
             None => sessions
@@ -136,6 +136,12 @@ impl HubBackend {
         let mut commands = vec![("Show in a terminal", format!("selvedge show {}", row.id))];
         let again = submitted_task.as_ref().map(submit_again);
         commands.extend(again.map(|command| ("Submit again", command)));
+        let accepted = |run: &Run| run.reviewed.as_ref().is_some_and(|it| it.accepted);
+        if row.standing == DisplayStatus::Finished(Outcome::Verified)
+            && state.run.as_ref().is_some_and(accepted)
+        {
+            row.standing = DisplayStatus::Accepted;
+        }
         let description = submitted_task
             .map(|task| task.description)
             .filter(|it| !it.is_empty());
@@ -353,6 +359,37 @@ impl DashboardBackend for HubBackend {
             let reason = "cancelled on the dashboard".to_owned();
             service::cancel(&self.hub, &Actor::from(user), id, reason).await?;
             Ok("The task is being cancelled.".to_owned())
+        })
+    }
+
+    fn draft<'a>(
+        &'a self,
+        user: &'a DashboardUser,
+        from: Option<&'a str>,
+    ) -> DashboardFuture<'a, Task> {
+        Box::pin(async move {
+            let Some(from) = from else {
+                return Ok(Task::default());
+            };
+            let (_, body) = self.load_view(user, from).await?;
+            serde_json::from_str(&body).map_err(DashboardError::failed)
+        })
+    }
+
+    fn submit<'a>(&'a self, user: &'a DashboardUser, task: Task) -> DashboardFuture<'a, String> {
+        Box::pin(async move {
+            let body = serde_json::to_vec(&task).map_err(DashboardError::failed)?;
+            let defaults = &self.hub.settings().defaults;
+            let valid = validate::task(&body, defaults)
+                .map_err(|error| DashboardError::Refused(error.detail().to_owned()))?;
+            let submission = Submission {
+                task: valid.task,
+                warnings: valid.warnings,
+                retry_of: None,
+                idempotency: None,
+            };
+            let made = service::submit(&self.hub, &Actor::from(user), submission).await?;
+            Ok(made.task_id.to_string())
         })
     }
 

@@ -1,16 +1,17 @@
 //! The dashboard's task list and fleet page. Only rows that are shown are read; the store counts the rest.
 
+use selvedge_core::model::{Outcome, Timestamp};
 use selvedge_dashboard::backend::{
     DashboardError, DashboardUser, DisplayStatus, FleetOverview, TaskList, TaskQuery,
     TaskQueryOrder, UnschedulableTask, WorkerSummary,
 };
 use selvedge_protocol::{TaskState, WorkerRow};
-use selvedge_store::hub::{StateAndOutcome, TaskFilter, TaskPageRequest, TaskSortOrder, TaskView};
+use selvedge_store::hub::{TaskFilter, TaskPageRequest, TaskSortOrder, TaskView};
 
 use super::backend::store_failure;
-use super::rows::{apply_plan_totals, row, run_standing};
+use super::rows::{apply_plan_totals, apply_stats, row, run_standing};
 use crate::hub::Hub;
-use crate::plans;
+use crate::{plans, run_stats};
 
 /// Maximum number of queued tasks that are checked for a suitable worker, oldest first.
 const MAX_SCANNED: usize = 500;
@@ -26,18 +27,14 @@ fn filter(user: &DashboardUser) -> TaskFilter {
     }
 }
 
-fn group((state, outcome): StateAndOutcome) -> &'static str {
-    run_standing(state, outcome).group()
-}
-
 fn order(order: TaskQueryOrder) -> TaskSortOrder {
     match order {
-        TaskQueryOrder::Newest => TaskSortOrder::Newest,
-        TaskQueryOrder::Oldest => TaskSortOrder::Oldest,
-        TaskQueryOrder::RecentlyUpdated => TaskSortOrder::RecentlyUpdated,
-        TaskQueryOrder::MostExpensive => TaskSortOrder::MostExpensive,
-        TaskQueryOrder::Tokens => TaskSortOrder::MostTokens,
-        TaskQueryOrder::Attempts => TaskSortOrder::MostAttempts,
+        TaskQueryOrder::Created => TaskSortOrder::Created,
+        TaskQueryOrder::Updated => TaskSortOrder::Updated,
+        TaskQueryOrder::Cost => TaskSortOrder::Cost,
+        TaskQueryOrder::Tokens => TaskSortOrder::Tokens,
+        TaskQueryOrder::Attempts => TaskSortOrder::Attempts,
+        TaskQueryOrder::Duration => TaskSortOrder::Duration,
     }
 }
 
@@ -50,7 +47,13 @@ pub(super) async fn tasks(
     let wanted = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let filter = TaskFilter {
         agent: wanted(&query.agent),
-        text: wanted(&query.text),
+        words: query.words().map(str::to_lowercase).collect(),
+        place: wanted(&query.place),
+        worker: wanted(&query.worker),
+        model: wanted(&query.model),
+        submitted_by: wanted(&query.person),
+        label: wanted(&query.label),
+        since: query.since.map(Timestamp::as_millisecond),
         ..filter(user)
     };
     let counts = hub
@@ -61,21 +64,47 @@ pub(super) async fn tasks(
     let mut tasks = TaskList {
         all: count(counts.all),
         agents: counts.agents,
+        places: counts.places,
         ..TaskList::default()
     };
-    let mut kinds = Vec::new();
-    for (kind, number) in counts.statuses {
-        let group = group(kind);
-        *tasks.groups.entry(group).or_default() += count(number);
-        if query.group.is_empty() || group == query.group {
-            tasks.matching += count(number);
-            kinds.push(kind);
+    // Work that a person accepted is counted apart from the other verified tasks.
+    let verified = (TaskState::Succeeded, Some(Outcome::Verified));
+    let mut accepted = None;
+    let mut statuses = Vec::new();
+    for (status, number) in counts.statuses {
+        let standing = run_standing(status.0, status.1);
+        let by_person = if status == verified {
+            counts.accepted
+        } else {
+            0
+        };
+        let parts = [
+            (standing, number.saturating_sub(by_person)),
+            (DisplayStatus::Accepted, by_person),
+        ];
+        for (standing, number) in parts.into_iter().filter(|(_, number)| *number > 0) {
+            *tasks.groups.entry(standing.group()).or_default() += count(number);
+            *tasks.outcomes.entry(standing.key()).or_default() += count(number);
+            if standing.matches(&query.group) {
+                tasks.matching += count(number);
+                statuses.push(status);
+                if status == verified {
+                    accepted = match accepted {
+                        None => Some(standing == DisplayStatus::Accepted),
+                        // Both kinds are included.
+                        Some(_) => None,
+                    };
+                }
+            }
         }
     }
+    let on_page = query.on_last_page(tasks.matching);
     let page = TaskPageRequest {
-        statuses: (!query.group.is_empty()).then_some(kinds),
+        statuses: (!query.group.is_empty()).then_some(statuses),
+        accepted: accepted.filter(|_| !query.group.is_empty()),
         order: order(query.order),
-        skip: query.offset(),
+        ascending: query.ascending,
+        skip: on_page.offset(),
         limit: TaskQuery::PER_PAGE,
     };
     let page = hub
@@ -83,8 +112,15 @@ pub(super) async fn tasks(
         .list_tasks(filter, page)
         .await
         .map_err(store_failure)?;
+    let shown = page.iter().map(|view| view.row.task_id).collect();
+    let stats = run_stats::load_saved(hub, shown)
+        .await
+        .map_err(store_failure)?;
     for view in &page {
         let mut row = row(view);
+        if let Some(stats) = stats.get(&view.row.task_id) {
+            apply_stats(&mut row, stats);
+        }
         if plans::is_plan(view) {
             let found = hub
                 .store()
@@ -122,9 +158,9 @@ pub(super) async fn fleet(
     };
     let oldest = TaskPageRequest {
         statuses: Some(vec![(TaskState::Queued, None)]),
-        order: TaskSortOrder::Oldest,
-        skip: 0,
+        ascending: true,
         limit: MAX_SCANNED,
+        ..TaskPageRequest::default()
     };
     let tenant = filter.tenant.clone();
     let waiting = store

@@ -2,6 +2,7 @@
 
 use selvedge_core::model::Outcome;
 use selvedge_dashboard::backend::{DashboardError, DisplayStatus, SubtaskSummary, TaskListItem};
+use selvedge_dashboard::stats::RunStats;
 use selvedge_protocol::{SubtaskRow, TaskState};
 use selvedge_store::hub::TaskView;
 use sha2::{Digest, Sha256};
@@ -29,6 +30,16 @@ pub(super) fn row(view: &TaskView) -> TaskListItem {
         updated_at: timestamp(view.row.updated_at),
         worker: lease.worker.clone(),
         part_of: view.part_of.clone(),
+        model: None,
+        reason: view.row.reason.clone().unwrap_or_default(),
+    }
+}
+
+/// Adds what is known from the statistics of the task's run.
+pub(super) fn apply_stats(row: &mut TaskListItem, stats: &RunStats) {
+    row.model.clone_from(&stats.model);
+    if stats.accepted && row.standing == DisplayStatus::Finished(Outcome::Verified) {
+        row.standing = DisplayStatus::Accepted;
     }
 }
 

@@ -3,22 +3,22 @@
 use selvedge_core::model::{Outcome, TaskId};
 use selvedge_protocol::TaskState;
 
-/// The order of a page of tasks.
+/// What a page of tasks is sorted by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TaskSortOrder {
-    /// Newest first.
+    /// When it was submitted.
     #[default]
-    Newest,
-    /// Oldest first.
-    Oldest,
-    /// Most recently changed first.
-    RecentlyUpdated,
-    /// Most expensive first, by the known part of the cost.
-    MostExpensive,
-    /// Most input and output tokens first.
-    MostTokens,
-    /// Most attempts first.
-    MostAttempts,
+    Created,
+    /// When it last changed.
+    Updated,
+    /// The known part of its cost.
+    Cost,
+    /// Input and output tokens.
+    Tokens,
+    /// Attempts.
+    Attempts,
+    /// Time between its submission and its last change.
+    Duration,
 }
 
 /// A task's state, and its outcome if it has one.
@@ -31,17 +31,52 @@ pub struct TaskFilter {
     pub tenant: String,
     /// The requested agent; `default` for none.
     pub agent: Option<String>,
-    /// Text in the title, the workspace or the id, in any case.
-    pub text: Option<String>,
+    /// Words in lower case that all occur in the title, the workspace, the id, the reason of the outcome or the text
+    /// for the search in the statistics of the run.
+    pub words: Vec<String>,
+    /// The workspace or repository.
+    pub place: Option<String>,
+    /// The worker that has the task, or had it last.
+    pub worker: Option<String>,
+    /// The name of the token that submitted it.
+    pub submitted_by: Option<String>,
+    /// A label that it requires.
+    pub label: Option<String>,
+    /// The model that answered last.
+    pub model: Option<String>,
+    /// Submitted at this time or later: milliseconds since 1970.
+    pub since: Option<i64>,
 }
+
+impl TaskFilter {
+    /// The model as it is written in saved statistics.
+    pub(crate) fn model_field(&self) -> Option<String> {
+        let model = self.model.as_ref()?;
+        Some(format!(
+            "\"model\":{}",
+            serde_json::Value::from(model.as_str())
+        ))
+    }
+}
+
+/// The text for the search comes last in saved statistics, after this.
+pub(crate) const SEARCH_TEXT_FIELD: &str = "\"search_text\":\"";
+/// Saved statistics of work that a person accepted begin with this.
+pub(crate) const ACCEPTED_PREFIX: &str = "{\"accepted\":true";
+/// Maximum number of workspaces and repositories that are listed.
+pub(crate) const MAX_PLACES: u32 = 200;
 
 /// A page of tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskPageRequest {
     /// Tasks with one of these statuses; all if absent.
     pub statuses: Option<Vec<StateAndOutcome>>,
-    /// The order.
+    /// Of verified tasks, only those that a person accepted, or only the others.
+    pub accepted: Option<bool>,
+    /// What it is sorted by; of equal tasks, the newest first.
     pub order: TaskSortOrder,
+    /// Whether the order is ascending.
+    pub ascending: bool,
     /// Number of tasks to skip.
     pub skip: usize,
     /// Maximum number of tasks.
@@ -64,8 +99,12 @@ impl TaskPageRequest {
 pub struct TaskCounts {
     /// Filtered tasks by status.
     pub statuses: Vec<(StateAndOutcome, u64)>,
+    /// The number of filtered tasks that are verified because a person accepted the work.
+    pub accepted: u64,
     /// The agents of all the tenant's tasks, sorted.
     pub agents: Vec<String>,
+    /// The workspaces and repositories of the tenant's tasks, sorted: the first of them.
+    pub places: Vec<String>,
     /// The number of all the tenant's tasks.
     pub all: u64,
 }

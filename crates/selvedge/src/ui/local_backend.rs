@@ -13,7 +13,7 @@ use selvedge_core::run::Run;
 use selvedge_dashboard::backend::{
     AllowedActions, DashboardBackend, DashboardError, DashboardFuture, DashboardUser, DiffContent,
     DiffRange, DisplayStatus, FleetOverview, LiveActivity, OutputSlice, ReviewSubmission,
-    TaskDetail, TaskHistory, TaskList, TaskListItem, TaskQuery, TaskQueryOrder, filter_tasks,
+    TaskDetail, TaskHistory, TaskList, TaskListItem, TaskQuery, filter_tasks,
 };
 use selvedge_dashboard::command::run_again;
 use selvedge_dashboard::stats::RunStats;
@@ -21,7 +21,7 @@ use selvedge_engine::workspace::DiffOptions;
 use selvedge_store::{Journal, RunFilter, SqliteJournal};
 
 use super::held_locks::HeldLocks;
-use super::rows::row;
+use super::rows::{apply_stats, row};
 use super::run_stats_cache::RunStatsCache;
 use super::{all_runs, facts_of_run, facts_of_runs, review};
 use crate::error::CliError;
@@ -41,12 +41,24 @@ struct LocalBackendState {
 #[derive(Default)]
 struct JournalCache {
     journal: Option<SqliteJournal>,
-    rows: Option<(String, Arc<Vec<TaskListItem>>)>,
+    rows: Option<(String, Arc<ListedRuns>)>,
     run_facts: RunStatsCache,
+}
+
+/// The runs of the list.
+#[derive(Default)]
+struct ListedRuns {
+    rows: Vec<TaskListItem>,
+    /// Text for the search, by the ids of the runs.
+    search: HashMap<String, String>,
+    /// Whether statistics are missing, because they take long to compute.
+    is_partial: bool,
 }
 
 /// Number of runs that are processed before the cache's lock is released.
 const RUNS_PER_BATCH: usize = 32;
+/// Maximum number of runs whose statistics are computed for one request of the list.
+const MAX_COMPUTED: usize = 500;
 /// Size limit for a diff.
 const MAX_DIFF_BYTES: usize = 4 * 1024 * 1024;
 
@@ -111,7 +123,8 @@ impl LocalBackendState {
         }
     }
 
-    fn rows(&self) -> Result<Arc<Vec<TaskListItem>>, DashboardError> {
+    /// All runs with their statistics, as far as these are cached or quickly computed.
+    fn rows(&self) -> Result<Arc<ListedRuns>, DashboardError> {
         let token = self.change_token();
         if let Some((of, rows)) = &self.cache.lock().rows
             && *of == token
@@ -121,45 +134,45 @@ impl LocalBackendState {
         let runs = self.with_journal(|journal, _| all_runs(journal, &RunFilter::default()))?;
         let held = HeldLocks::read_current();
         let rows = runs.iter().map(|run| row(run, self.home.root(), &held));
-        let rows: Arc<Vec<TaskListItem>> = Arc::new(rows.collect());
-        self.cache.lock().rows = Some((token, Arc::clone(&rows)));
-        Ok(rows)
-    }
-
-    /// All rows, with the token counts of their runs.
-    fn rows_with_tokens(&self) -> Result<Vec<TaskListItem>, DashboardError> {
-        let facts = self.facts()?;
-        let tokens = facts.iter().map(|run| {
-            let tokens = (run.tokens_in, run.tokens_out);
-            (run.run_id.to_string(), tokens)
-        });
-        let tokens: HashMap<String, (u64, u64)> = tokens.collect();
-        let mut rows = self.rows()?.as_ref().clone();
-        for row in &mut rows {
-            row.tokens = tokens.get(&row.id).copied();
+        let mut listed = ListedRuns {
+            rows: rows.collect(),
+            ..ListedRuns::default()
+        };
+        let mut computed = 0;
+        for (some, rows) in runs
+            .chunks(RUNS_PER_BATCH)
+            .zip(listed.rows.chunks_mut(RUNS_PER_BATCH))
+        {
+            self.with_journal(|journal, cache| {
+                for (run, row) in some.iter().zip(rows) {
+                    let is_known = cache.get(run.run_id, run.last_seq).is_some();
+                    if !is_known && computed >= MAX_COMPUTED {
+                        listed.is_partial = true;
+                        continue;
+                    }
+                    computed += usize::from(!is_known);
+                    let stats = facts_of_run(&self.home, journal, run.run_id, run.last_seq, cache)?;
+                    if let Some(stats) = stats {
+                        apply_stats(row, &stats);
+                        listed.search.insert(row.id.clone(), stats.search_text);
+                    }
+                }
+                cache.save();
+                Ok(())
+            })?;
         }
-        Ok(rows)
+        let listed = Arc::new(listed);
+        // The statistics of the other runs are computed with the next requests.
+        if !listed.is_partial {
+            self.cache.lock().rows = Some((token, Arc::clone(&listed)));
+        }
+        Ok(listed)
     }
 
     fn tasks(&self, query: &TaskQuery) -> Result<TaskList, DashboardError> {
-        if query.order == TaskQueryOrder::Tokens {
-            return Ok(filter_tasks(&self.rows_with_tokens()?, query));
-        }
-        let mut tasks = filter_tasks(&self.rows()?, query);
-        self.with_journal(|journal, run_stats| {
-            for row in &mut tasks.rows {
-                let Ok(run) = row.id.parse::<RunId>() else {
-                    continue;
-                };
-                let summary = journal.summary(run).map_err(CliError::infrastructure)?;
-                let seq = summary.map_or(0, |summary| summary.last_seq);
-                let facts = facts_of_run(&self.home, journal, run, seq, run_stats)?;
-                row.tokens = facts.map(|facts| (facts.tokens_in, facts.tokens_out));
-            }
-            run_stats.save();
-            Ok(())
-        })?;
-        Ok(tasks)
+        let listed = self.rows()?;
+        let search = |id: &str| listed.search.get(id).map(String::as_str);
+        Ok(filter_tasks(&listed.rows, query, search))
     }
 
     fn facts(&self) -> Result<Vec<RunStats>, DashboardError> {
@@ -194,7 +207,10 @@ impl LocalBackendState {
             };
             Ok(Some((row(&summary, home.root(), &held), state, runs)))
         })?;
-        let (row, state, runs) = found.ok_or_else(unknown)?;
+        let (mut row, state, runs) = found.ok_or_else(unknown)?;
+        if let Some(run) = &state.run {
+            apply_stats(&mut row, &RunStats::from_run(run));
+        }
         let description = match (&state.plan, &state.run) {
             (Some(plan), _) => plan.spec.description.clone(),
             (None, Some(run)) => run.spec.description.clone(),

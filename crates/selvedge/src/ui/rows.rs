@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use selvedge_core::model::{Cost, Outcome};
 use selvedge_dashboard::backend::{DisplayStatus, TaskListItem};
+use selvedge_dashboard::stats::RunStats;
 use selvedge_engine::workspace::file_name_for;
 use selvedge_store::{RunStatus, RunSummary, TaskHead};
 
@@ -25,12 +27,29 @@ pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &HeldLocks
         standing: run_standing(summary, state_directory, held),
         attempts: summary.attempts,
         max_attempts: task.map_or(0, |task| task.max_attempts),
-        cost: summary.cost,
+        // What an open session costs is not known yet.
+        cost: if summary.session_open {
+            summary.cost + Cost::UNKNOWN
+        } else {
+            summary.cost
+        },
         tokens: None,
         created_at: summary.created_at,
         updated_at: summary.updated_at,
         worker: None,
         part_of: task.and_then(|task| task.part_of.clone()),
+        model: None,
+        reason: String::new(),
+    }
+}
+
+/// Adds what is known from the statistics of the run.
+pub(super) fn apply_stats(row: &mut TaskListItem, stats: &RunStats) {
+    row.tokens = Some((stats.tokens_in, stats.tokens_out));
+    row.model.clone_from(&stats.model);
+    row.reason.clone_from(&stats.reason);
+    if stats.accepted && row.standing == DisplayStatus::Finished(Outcome::Verified) {
+        row.standing = DisplayStatus::Accepted;
     }
 }
 

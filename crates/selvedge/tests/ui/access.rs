@@ -31,7 +31,11 @@ fn pages_are_accessible() {
         format!("{}/nowhere", ui.origin),
         format!("{}/tasks/0", ui.origin),
         format!("{rescued}/attempts/1/checks/1"),
+        format!("{rescued}/attempts/1/checks/1?q=error"),
         format!("{rescued}/attempts/2/diff"),
+        format!("{rescued}/attempts/2/session"),
+        format!("{rescued}/compare"),
+        format!("{review}/review"),
         rescued,
         review,
         failed,
@@ -49,7 +53,7 @@ fn hub_pages_are_accessible() {
     assert_accessible(&browser, &hub.origin, &[format!("{}/", hub.origin)]);
     drop(browser);
     let browser = hub.open_browser(&env);
-    let pages = ["/", "/fleet", "/stats"].map(|page| format!("{}{page}", hub.origin));
+    let pages = ["/", "/fleet", "/stats", "/new"].map(|page| format!("{}{page}", hub.origin));
     assert_accessible(&browser, &hub.origin, &pages);
     let _worker = hub.worker(&env, "loom");
     let task = |about: &str, labels: &[&str]| {
@@ -67,6 +71,7 @@ fn hub_pages_are_accessible() {
         format!("{}/", hub.origin),
         format!("{}/fleet", hub.origin),
         page(&at_work),
+        format!("{}/attempts/1/session", page(&at_work)),
         page(&waits),
         page("0"),
     ];

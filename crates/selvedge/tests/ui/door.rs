@@ -51,6 +51,8 @@ fn login_is_required_and_forged_forms_are_rejected() {
     assert_eq!(ask(origin, "GET /login?token=0", &[], "").0, 401);
 
     let path = ui.link.strip_prefix(origin).unwrap();
+    // A preview of the link does not use it up.
+    assert_eq!(ask(origin, &format!("HEAD {path}"), &[], "").0, 200);
     let (status, entered) = ask(origin, &format!("GET {path}"), &[], "");
     assert_eq!(status, 200);
     let cookie = entered

@@ -166,6 +166,9 @@ fn hostile_output_runs_nothing_and_loads_nothing() {
         format!("{base}/diff"),
         format!("{base}/attempts/1/diff"),
         format!("{base}/attempts/1/transcript"),
+        format!("{base}/attempts/1/session"),
+        format!("{base}/compare?a=1&b=1"),
+        format!("{base}/attempts/1/checks/1?q=%3Cscript%3E"),
         format!("{base}/%3Cscript%3E"),
     ];
     let outputs = (1..=corpus.len()).map(|number| format!("{base}/attempts/1/checks/{number}"));

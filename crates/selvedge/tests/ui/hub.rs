@@ -64,6 +64,34 @@ fn hub_dashboard_logs_in_acts_and_survives_a_restart() {
 
     browser.click(".visitor button");
     browser.wait_until("document.querySelector('#token')");
+    // The login leads to the page that was asked for.
     browser.open_url(&format!("{}/tasks/{id}", again.origin));
-    browser.wait_until("document.querySelector('#token')");
+    browser.type_into("#token", &format!("{}\u{e007}", again.token()));
+    browser.wait_for_text(".title .badge", "cancelled");
+
+    // A new task from an old one, with its command line.
+    browser.click("#actions a[href^='/new']");
+    browser.wait_for_text("h1", "New task");
+    browser.type_into("#checks", "\nmake lint");
+    browser.click("button[value=preview]");
+    browser.wait_for_text("#command", "--check 'make lint'");
+    browser.type_into("#description", " and the sun");
+    browser.click("button[value=submit]");
+    browser.wait_for_text("h1", "the world and the sun");
+    browser.wait_for_text(".title .badge", "queued");
+    browser.click("#actions form[action$=cancel] button");
+    browser.wait_for_text(".title .badge", "cancelled");
+
+    // Bulk actions.
+    browser.open_url(&format!("{}/?state=waiting", again.origin));
+    browser.wait_for_text("#count", "3 tasks");
+    browser.click("tr.row:nth-child(1) .pick input");
+    browser.click("tr.row:nth-child(2) .pick input");
+    browser.click("#bulk button[value=cancel]");
+    browser.wait_for_text("#count", "1 task");
+    assert!(
+        browser.address().ends_with("?state=waiting"),
+        "{}",
+        browser.address()
+    );
 }

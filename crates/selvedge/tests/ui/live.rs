@@ -74,14 +74,42 @@ fn review_is_decided_on_the_page() {
         "Skipping it is fine: <b>the next task</b> removes it.",
     );
     browser.click("#review button[value=accept]");
-    browser.wait_for_text(".title .badge", "verified");
+    browser.wait_for_text(".title .badge", "accepted");
     assert_eq!(browser.count_elements("#review"), 0);
+    browser.wait_for_text(".card .verdict", "accepted by");
     let listed = env
         .selvedge(["list", "--format", "json"])
         .run()
         .stdout
         .clone();
     assert!(!listed.contains("awaiting_review"), "{listed}");
+}
+
+#[test]
+fn review_page_sends_comments_on_lines_as_feedback() {
+    let env = env_with_runs();
+    let ui = serve(&env);
+    let browser = open_browser(&env, &ui);
+    browser.open_url(&format!("{}/?state=review", ui.origin));
+    browser.click("tr.row a.go");
+    browser.click("#review a[href$='/review']");
+    browser.wait_for_text("h1", "Review of attempt 1");
+    // The finding is at its line.
+    browser.wait_for_text("[data-path='shop.py'] .d-finding", "exit");
+    browser.click("[data-path='shop.py'] tr[data-line='4'] td.n + td.n");
+    browser.type_into(
+        "[data-path='shop.py'] .d-comment textarea",
+        "Do not leave here.",
+    );
+    browser.type_into("#reject-why", "It ends the process.");
+    browser.run_script(
+        "document.querySelector('#reject [name=retry]').checked = false",
+        &[],
+    );
+    browser.click("#reject button[value=reject]");
+    browser.wait_for_text("#reason", "It ends the process.");
+    browser.wait_for_text("#reason", "shop.py:4: Do not leave here.");
+    browser.wait_for_text(".card .verdict", "rejected by");
 }
 
 #[test]

@@ -52,7 +52,10 @@ fn screenshots_of_local_pages() {
             ("task", rescued.clone(), true),
             ("diff", format!("{rescued}/attempts/2/diff"), false),
             ("output", format!("{rescued}/attempts/1/checks/1"), false),
-            ("review", review, false),
+            ("session", format!("{rescued}/attempts/2/session"), false),
+            ("compare", format!("{rescued}/compare"), false),
+            ("review", review.clone(), false),
+            ("review-lines", format!("{review}/review"), false),
             ("stats", format!("{}/stats", ui.origin), true),
             ("nothing", format!("{}/?q=nothing+at+all", ui.origin), false),
             ("trouble", format!("{}/nowhere", ui.origin), false),
@@ -69,7 +72,7 @@ fn screenshots_of_a_busy_hub() {
         [
             { "say": "The test wants another number: I look for where it comes from." },
             write("answer", "42\n"),
-            { "say": "It stands in `answer`. I write it, and look once more." },
+            { "say": "It is in `answer`. I write it, and look once more." },
             { "hang": true },
         ],
     ]);
@@ -120,6 +123,7 @@ fn screenshots_of_a_busy_hub() {
             ("hub-tasks", format!("{}/", hub.origin), false),
             ("live", page(&at_work), true),
             ("fleet", format!("{}/fleet", hub.origin), false),
+            ("new", format!("{}/new?from={at_work}", hub.origin), false),
         ],
     );
 }

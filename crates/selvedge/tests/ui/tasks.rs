@@ -93,6 +93,168 @@ fn task_page_shows_changes_between_attempts() {
     browser.wait_for_text(".d-added", "hello");
 }
 
+/// Everything that the first question needs is on the first screen: no scrolling, no click.
+#[test]
+fn task_page_tells_the_story_on_the_first_screen() {
+    let env = env_with_runs();
+    let ui = serve(&env);
+    let browser = open_browser(&env, &ui);
+    for (width, height, phone) in [(1280, 800, false), (390, 844, true)] {
+        browser.resize(width, height, phone);
+        browser.open_url(&format!("{}/?q=friendly", ui.origin));
+        browser.click("tr.row a.go");
+        browser.wait_for_text("h1", "friendly");
+        let seen = browser.run_script(
+            "return ['#reason', '#glance', '.card .verdict', '.card .assertion', '.card .changed'].map(selector => {
+                const box = document.querySelector(selector).getBoundingClientRect();
+                return box.bottom <= innerHeight && box.top >= 0 && box.left >= 0 && box.left < innerWidth;
+            })",
+            &[],
+        );
+        assert_eq!(seen, json!([true, true, true, true, true]), "{width} px");
+        let wide = "return document.documentElement.scrollWidth <= innerWidth";
+        assert_eq!(browser.run_script(wide, &[]), json!(true), "{width} px");
+    }
+    let glance = browser.text("#glance");
+    assert!(glance.contains("attempt 2"), "{glance}");
+    assert!(glance.contains("the files of attempt 2"), "{glance}");
+    let first = browser.text(".card:nth-child(1)");
+    for part in ["check", "expected hello, got", "+1", "$0.0284"] {
+        assert!(first.contains(part), "{part}: {first}");
+    }
+    let second = browser.text(".card:nth-child(2)");
+    for part in ["verified", "Was told", "sh test.sh", "best"] {
+        assert!(second.contains(part), "{part}: {second}");
+    }
+}
+
+#[test]
+fn attempts_are_compared_side_by_side() {
+    let env = env_with_runs();
+    let ui = serve(&env);
+    let browser = open_browser(&env, &ui);
+    browser.open_url(&format!("{}/?q=friendly", ui.origin));
+    browser.click("tr.row a.go");
+    browser.click("#glance a[href*='/compare']");
+    browser.wait_for_text("h1", "Compare attempts");
+    let table = browser.text(".compare");
+    for part in ["verified", "$0.0284", "$0.0191", "Corrective prompt"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    let sides = browser.run_script(
+        "return [...document.querySelectorAll('.pair > div')].map(it => it.querySelector('.d-added .l').textContent)",
+        &[],
+    );
+    assert!(sides[0].as_str().unwrap().contains("helo"), "{sides}");
+    assert!(sides[1].as_str().unwrap().contains("hello"), "{sides}");
+}
+
+#[test]
+fn session_trace_shows_calls_with_results_and_errors() {
+    let env = env_with_repo();
+    let script = json!([[
+        { "say": "I look first." },
+        { "run": ["sh", "-c", "echo found; exit 3"] },
+        write("greeting", "hello\n"),
+        ending(0.01)
+    ]]);
+    agents(&env, &[("opus", script)]);
+    run(&env, "Greet", "opus", &["--check", "test -s greeting"]);
+    let ui = serve(&env);
+    let browser = open_browser(&env, &ui);
+    let base = format!("{}/tasks/{}/attempts/1", ui.origin, newest(&env));
+    browser.open_url(&format!("{base}/session"));
+    let trace = browser.text("#trace");
+    assert!(trace.contains("I look first."), "{trace}");
+    assert!(browser.count_elements(".step.s-tool") >= 2, "{trace}");
+    assert!(browser.text("main").contains("$0.0100"));
+    browser.click(".links a[href$='/transcript']");
+    browser.wait_for_text("#output", "I look first.");
+}
+
+#[test]
+fn output_has_line_numbers_search_and_the_first_failure() {
+    let env = env_with_runs();
+    let ui = serve(&env);
+    let browser = open_browser(&env, &ui);
+    browser.open_url(&format!("{}/?q=friendly", ui.origin));
+    browser.click("tr.row a.go");
+    browser.click("#attempt-1 > summary");
+    browser.click("#attempt-1 .check a.more");
+    browser.wait_for_text("#output", "FAILED");
+    browser.wait_until("location.hash === '#L2'");
+    browser.wait_for_text("#failures", "expected hello");
+    browser.type_into("#search", "GREETS\u{e007}");
+    browser.wait_for_text("#matches", "line 1: greets ... FAILED");
+    browser.open_url(&format!(
+        "{}?page=99",
+        browser.address().split('?').next().unwrap()
+    ));
+    browser.wait_for_text("#output", "FAILED");
+}
+
+#[test]
+fn list_is_searched_sorted_and_filtered_by_outcome() {
+    let env = env_with_runs();
+    let ui = serve(&env);
+    let browser = open_browser(&env, &ui);
+    let count = |query: &str, expected: &str| {
+        browser.open_url(&format!("{}/?{query}", ui.origin));
+        browser.wait_for_text("#count", expected);
+    };
+    // Names of tests and messages are found, not only descriptions.
+    count("q=expected+hello", "2 tasks");
+    count("q=friendly+hello", "1 task");
+    count("state=max_retries_exhausted", "1 task");
+    count("state=verified&page=99", "3 tasks");
+    assert_eq!(
+        browser.count_elements("tr.row"),
+        3,
+        "a page past the end is the last one"
+    );
+    count("agent=haiku&days=7", "1 task");
+    browser.open_url(&ui.origin);
+    browser.click("th.cost a");
+    browser.wait_until("location.search === '?sort=cost'");
+    let first = browser.text("tr.row:first-child .cost");
+    browser.click("th.cost a");
+    browser.wait_until("location.search === '?sort=cost&dir=asc'");
+    assert_ne!(browser.text("tr.row:first-child .cost"), first);
+    let heights = browser.run_script(
+        "return [...document.querySelectorAll('tr.row')].every(it => it.getBoundingClientRect().height <= 42)",
+        &[],
+    );
+    assert_eq!(heights, json!(true));
+    // The filters are kept on the way back.
+    count("state=verified", "3 tasks");
+    browser.click("tr.row a.go");
+    browser.wait_until("location.pathname.startsWith('/tasks/')");
+    browser.press_keys(&[BrowserKey::Char('u')]);
+    browser.wait_until("location.search === '?state=verified'");
+}
+
+#[test]
+fn keys_pass_over_what_is_folded() {
+    let env = env_with_runs();
+    let ui = serve(&env);
+    let browser = open_browser(&env, &ui);
+    browser.open_url(&format!("{}/?q=friendly", ui.origin));
+    browser.click("tr.row a.go");
+    browser.wait_for_text("h1", "friendly");
+    let mut seen = std::collections::BTreeSet::new();
+    let links = "return [...document.querySelectorAll('main a.go')].filter(it => it.checkVisibility()).length";
+    let links = browser.run_script(links, &[]).as_u64().unwrap();
+    for _ in 0..links {
+        browser.press_keys(&[BrowserKey::Char('j')]);
+        let place = browser.run_script(
+            "return [...document.querySelectorAll('a')].indexOf(document.activeElement)",
+            &[],
+        );
+        seen.insert(place.as_i64().unwrap());
+    }
+    assert_eq!(seen.len() as u64, links, "each press moves on: {seen:?}");
+}
+
 #[test]
 fn stats_page_matches_the_terminal() {
     let env = env_with_runs();
@@ -197,7 +359,16 @@ fn task_page_shows_judgements_with_their_confidence() {
         "{first}"
     );
     let badge = browser.text("#attempt-1 summary .badge");
-    assert_eq!(badge, "1 of 1 checks passed, but tier 2 rejects the work");
+    assert_eq!(badge, "checks pass, tier 2 rejects it");
+    let result = browser.text("#attempt-1 .result");
+    assert_eq!(result, "1 of 1 checks passed, but tier 2 rejects the work");
+    let card = browser.text(".card:first-child");
+    assert!(card.contains("it greets <b>nobody</b>"), "{card}");
+    assert_eq!(
+        browser.count_elements(".card:first-child.t-bad"),
+        1,
+        "never green"
+    );
     let grid = browser.run_script(
         "return [...document.querySelectorAll('.grid tbody tr:last-child > *')].map(it => it.className || it.textContent)",
         &[],

@@ -1,7 +1,7 @@
 //! The conversation of one session, turn by turn: requests a turn, executes the model's tool calls
 //! and sends their results, until the model answers without a call or a limit is reached.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use selvedge_core::model::{self as core, SessionOutcome, SessionStatus};
 use selvedge_core::prompt::parse_cannot_satisfy;
@@ -340,6 +340,7 @@ impl<'a> ChatSession<'a> {
                 name: call.name.clone(),
                 subject: subject.clone(),
             });
+            let started = Instant::now();
             let (error, output) = match self.tools.run_call(call, &self.timer).await {
                 ToolResult::Done(output) => (None, output),
                 ToolResult::Failed(output) => {
@@ -353,7 +354,8 @@ impl<'a> ChatSession<'a> {
                 subject,
                 writes: tools::written_file(call),
                 error,
-                redone: false,
+                duration_ms: Some(u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)),
+                ..core::ToolCall::default()
             };
             self.usage.add_tool_call(used);
             self.progress.on_activity(Activity::ToolEnded {

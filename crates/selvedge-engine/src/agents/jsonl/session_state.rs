@@ -72,6 +72,8 @@ pub(in crate::agents) struct SessionState {
     ending: Option<(SessionStatus, Option<String>, Instant)>,
     unknown_records: u32,
     activities: Vec<Activity>,
+    /// When the first record arrived.
+    first_record: Option<Instant>,
 }
 
 impl SessionState {
@@ -118,14 +120,17 @@ impl SessionState {
             subject: call.subject.clone(),
         });
         if self.running.len() < MAX_RUNNING_TOOLS {
-            self.running.insert(id.to_owned(), call);
+            let started_ms = Some(self.elapsed_ms());
+            self.running
+                .insert(id.to_owned(), ToolCall { started_ms, ..call });
         }
     }
 
     /// Adds details to a call that has not completed yet.
     pub(in crate::agents) fn on_tool_update(&mut self, id: &str, call: ToolCall) {
         if let Some(running) = self.running.get_mut(id) {
-            *running = call;
+            let started_ms = running.started_ms;
+            *running = ToolCall { started_ms, ..call };
         }
     }
 
@@ -138,7 +143,20 @@ impl SessionState {
             ok: error.is_none(),
         });
         let error = error.map(reason_from_text);
-        ToolCall { error, ..call }.add(&mut self.calls);
+        let now = self.elapsed_ms();
+        let duration_ms = call.started_ms.map(|started| now.saturating_sub(started));
+        let ended = ToolCall {
+            error,
+            duration_ms,
+            ..call
+        };
+        ended.add(&mut self.calls);
+    }
+
+    /// Milliseconds since the first record.
+    fn elapsed_ms(&mut self) -> u64 {
+        let first = *self.first_record.get_or_insert_with(Instant::now);
+        u64::try_from(first.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// The program retries its API.
@@ -229,6 +247,7 @@ impl<R: EventParser> SessionParser for ParsedSession<R> {
         if text.is_empty() {
             return;
         }
+        self.state.first_record.get_or_insert_with(Instant::now);
         if !self.parser.parse_record(text, &mut self.state) {
             self.count_unknown();
         }

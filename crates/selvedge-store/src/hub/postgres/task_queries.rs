@@ -1,7 +1,10 @@
 //! Pages of tasks in any order, counts, and saved run statistics, without reading rows that are not shown.
 
+use std::borrow::Cow;
+
 use selvedge_core::model::TaskId;
 use selvedge_protocol::TaskState;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresHub;
@@ -10,30 +13,101 @@ use crate::hub::error::HubStoreError;
 use crate::hub::rows::TaskView;
 use crate::hub::sqlite::columns::{damaged, outcome};
 use crate::hub::task_queries::{
-    NO_AGENT, NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest, TaskSortOrder,
+    ACCEPTED_PREFIX, MAX_PLACES, NO_AGENT, NewRunStats, RunStatsRow, SEARCH_TEXT_FIELD, TaskCounts,
+    TaskFilter, TaskPageRequest, TaskSortOrder,
 };
 
-/// The condition of a filter on `task t` and `request r`: tenant, agent, placeholder for no agent, text.
+/// The condition of a filter on `task t` and `request r`, with the parameters of [`filter_params`].
 const FILTER_CLAUSE: &str = "r.tenant = $1
        AND ($2::text IS NULL OR coalesce(r.agent, $3::text) = $2)
-       AND ($4::text IS NULL OR position(lower($4) IN lower(r.title)) > 0
-            OR position(lower($4) IN lower(coalesce(r.place, ''))) > 0
-            OR position(lower($4) IN r.task_id::text) > 0)";
+       AND ($5::text IS NULL OR r.place = $5)
+       AND ($6::text IS NULL OR t.worker = $6)
+       AND ($7::text IS NULL OR r.submitted_by = $7)
+       AND ($8::text IS NULL OR t.labels ? $8)
+       AND ($9::bigint IS NULL OR r.created_at >= $9)
+       AND ($10::text IS NULL OR EXISTS (
+           SELECT 1 FROM run_stats f WHERE f.task_no = t.task_no AND position($10 IN f.body) > 0))
+       AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) w WHERE NOT (
+           position(w IN lower(r.title)) > 0 OR position(w IN lower(coalesce(r.place, ''))) > 0
+           OR position(w IN r.task_id::text) > 0 OR position(w IN lower(coalesce(t.reason, ''))) > 0
+           OR EXISTS (SELECT 1 FROM run_stats f WHERE f.task_no = t.task_no
+               AND position(replace(replace(w, '\\', '\\\\'), '\"', '\\\"')
+                            IN split_part(f.body, $11::text, 2)) > 0)))";
 
-const fn order_clause(order: TaskSortOrder) -> &'static str {
+/// Whether a person accepted the work of a verified task.
+const ACCEPTED_CLAUSE: &str = "EXISTS (SELECT 1 FROM run_stats f WHERE f.task_no = t.task_no
+       AND starts_with(f.body, $12::text))";
+
+/// The parameters of [`FILTER_CLAUSE`] and [`ACCEPTED_CLAUSE`].
+struct FilterParams<'a> {
+    tenant: Cow<'a, str>,
+    agent: Option<Cow<'a, str>>,
+    words: Vec<Cow<'a, str>>,
+    place: Option<Cow<'a, str>>,
+    worker: Option<Cow<'a, str>>,
+    submitted_by: Option<Cow<'a, str>>,
+    label: Option<Cow<'a, str>>,
+    since: Option<i64>,
+    model: Option<String>,
+}
+
+impl<'a> FilterParams<'a> {
+    fn of(filter: &'a TaskFilter) -> Self {
+        let optional = |of: &'a Option<String>| of.as_deref().map(text);
+        Self {
+            tenant: text(&filter.tenant),
+            agent: optional(&filter.agent),
+            words: filter.words.iter().map(|word| text(word)).collect(),
+            place: optional(&filter.place),
+            worker: optional(&filter.worker),
+            submitted_by: optional(&filter.submitted_by),
+            label: optional(&filter.label),
+            since: filter.since,
+            model: filter.model_field(),
+        }
+    }
+
+    /// In the order of their numbers.
+    fn list(&self) -> [&(dyn ToSql + Sync); 12] {
+        [
+            &self.tenant,
+            &self.agent,
+            &NO_AGENT,
+            &self.words,
+            &self.place,
+            &self.worker,
+            &self.submitted_by,
+            &self.label,
+            &self.since,
+            &self.model,
+            &SEARCH_TEXT_FIELD,
+            &ACCEPTED_PREFIX,
+        ]
+    }
+}
+
+const fn order_column(order: TaskSortOrder) -> &'static str {
     match order {
-        TaskSortOrder::Newest => "r.task_id DESC",
-        TaskSortOrder::Oldest => "r.task_id",
-        TaskSortOrder::RecentlyUpdated => "t.updated_at DESC, r.task_id DESC",
-        TaskSortOrder::MostExpensive => {
-            "(SELECT coalesce(sum(micro_usd), 0) FROM cost WHERE cost.task_no = t.task_no) DESC,
-             r.task_id DESC"
+        TaskSortOrder::Created => "r.created_at",
+        TaskSortOrder::Updated => "t.updated_at",
+        TaskSortOrder::Cost => {
+            "(SELECT coalesce(sum(micro_usd), 0) FROM cost WHERE cost.task_no = t.task_no)"
         }
-        TaskSortOrder::MostTokens => {
+        TaskSortOrder::Tokens => {
             "(SELECT coalesce(sum(tokens_in::numeric + tokens_out), 0) FROM cost
-              WHERE cost.task_no = t.task_no) DESC, r.task_id DESC"
+              WHERE cost.task_no = t.task_no)"
         }
-        TaskSortOrder::MostAttempts => "t.last_attempt DESC, r.task_id DESC",
+        TaskSortOrder::Attempts => "t.last_attempt",
+        TaskSortOrder::Duration => "t.updated_at - r.created_at",
+    }
+}
+
+/// The order of a page. Ids are in the order of their creation.
+fn order_clause(page: &TaskPageRequest) -> String {
+    let direction = if page.ascending { "ASC" } else { "DESC" };
+    match page.order {
+        TaskSortOrder::Created => format!("r.task_id {direction}"),
+        order => format!("{} {direction}, r.task_id DESC", order_column(order)),
     }
 }
 
@@ -44,25 +118,24 @@ pub(super) async fn page(
     page: TaskPageRequest,
 ) -> Result<Vec<TaskView>, HubStoreError> {
     let kinds = page.status_words();
-    let order = order_clause(page.order);
+    let order = order_clause(&page);
     let sql = format!(
         "SELECT {ROW_COLUMNS}, {VIEW_COLUMNS} FROM (
              SELECT t.task_no FROM request r JOIN task t ON t.task_no = r.task_no
-             WHERE {FILTER_CLAUSE} AND ($5::text[] IS NULL OR t.state || '/' || coalesce(t.outcome, '') = ANY ($5))
-             ORDER BY {order} LIMIT $6 OFFSET $7
+             WHERE {FILTER_CLAUSE}
+               AND ($13::text[] IS NULL OR t.state || '/' || coalesce(t.outcome, '') = ANY ($13))
+               AND ($14::boolean IS NULL OR t.state <> 'succeeded'
+                    OR t.outcome IS DISTINCT FROM 'verified' OR {ACCEPTED_CLAUSE} = $14)
+             ORDER BY {order} LIMIT $15 OFFSET $16
          ) shown JOIN task t ON t.task_no = shown.task_no JOIN request r ON r.task_no = shown.task_no,
          LATERAL (SELECT {LEDGER_SUMS} FROM cost WHERE cost.task_no = t.task_no) c
          ORDER BY {order}"
     );
-    let (tenant, agent) = (text(&filter.tenant), filter.agent.as_deref().map(text));
-    let words = filter.text.as_deref().map(text);
+    let params = FilterParams::of(&filter);
     let (limit, skip) = (int(page.limit as u64), int(page.skip as u64));
-    let rows = hub
-        .rows(
-            &sql,
-            &[&tenant, &agent, &NO_AGENT, &words, &kinds, &limit, &skip],
-        )
-        .await?;
+    let mut bound: Vec<&(dyn ToSql + Sync)> = params.list().to_vec();
+    bound.extend([&kinds as &(dyn ToSql + Sync), &page.accepted, &limit, &skip]);
+    let rows = hub.rows(&sql, &bound).await?;
     let views = rows
         .iter()
         .map(|row| columns::read_task_view(&mut PostgresColumns::of(row)));
@@ -75,22 +148,23 @@ pub(super) async fn task_counts(
 ) -> Result<TaskCounts, HubStoreError> {
     let mut census = TaskCounts::default();
     let sql = format!(
-        "SELECT t.state, t.outcome, count(*) FROM request r JOIN task t ON t.task_no = r.task_no
+        "SELECT t.state, t.outcome, count(*),
+                count(*) FILTER (WHERE t.state = 'succeeded' AND t.outcome = 'verified' AND {ACCEPTED_CLAUSE})
+         FROM request r JOIN task t ON t.task_no = r.task_no
          WHERE {FILTER_CLAUSE} GROUP BY 1, 2"
     );
-    let (tenant, agent) = (text(&filter.tenant), filter.agent.as_deref().map(text));
-    let words = filter.text.as_deref().map(text);
-    let counted = hub
-        .rows(&sql, &[&tenant, &agent, &NO_AGENT, &words])
-        .await?;
+    let params = FilterParams::of(&filter);
+    let counted = hub.rows(&sql, &params.list()).await?;
     for row in &counted {
         let mut cells = PostgresColumns::of(row);
         let state: &str = cells.next()?;
         let state = TaskState::parse(state).ok_or_else(|| damaged(state))?;
         let kind = (state, outcome(cells.next()?)?);
         census.statuses.push((kind, cells.count()?));
+        census.accepted += cells.count()?;
     }
-    // Agents are sorted by bytes, not by the database's collation.
+    // Names are sorted by bytes, not by the database's collation.
+    let tenant = text(&filter.tenant);
     let sql =
         "SELECT coalesce(agent, $2::text) COLLATE \"C\", count(*) FROM request WHERE tenant = $1
                GROUP BY 1 ORDER BY 1";
@@ -99,7 +173,30 @@ pub(super) async fn task_counts(
         census.agents.push(cells.next()?);
         census.all += cells.count()?;
     }
+    let sql = "SELECT DISTINCT place COLLATE \"C\" FROM request
+               WHERE tenant = $1 AND place IS NOT NULL ORDER BY 1 LIMIT $2";
+    let limit = i64::from(MAX_PLACES);
+    for row in &hub.rows(sql, &[&tenant, &limit]).await? {
+        census.places.push(PostgresColumns::of(row).next()?);
+    }
     Ok(census)
+}
+
+/// The saved statistics of these tasks.
+pub(super) async fn saved_run_stats(
+    hub: &PostgresHub,
+    tasks: Vec<TaskId>,
+) -> Result<Vec<(TaskId, String)>, HubStoreError> {
+    let sql = "SELECT r.task_id, f.body FROM request r JOIN task t ON t.task_no = r.task_no
+               JOIN run_stats f ON f.task_no = r.task_no
+               WHERE r.task_id = ANY ($1::uuid[]) AND f.event_seq = t.event_seq";
+    let ids: Vec<Uuid> = tasks.into_iter().map(TaskId::uuid).collect();
+    let rows = hub.rows(sql, &[&ids]).await?;
+    let pair = |row| {
+        let mut cells = PostgresColumns::of(row);
+        Ok((TaskId::new(cells.next()?), cells.next()?))
+    };
+    rows.iter().map(pair).collect()
 }
 
 /// How long the first attempts of the latest tasks waited, in milliseconds.

@@ -136,6 +136,10 @@ impl Queue for SqliteHub {
         Box::pin(self.read(move |db| task_queries::run_stats(db, &tenant)))
     }
 
+    fn saved_run_stats(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>> {
+        Box::pin(self.read(move |db| task_queries::saved_run_stats(db, &tasks)))
+    }
+
     fn save_run_stats(&self, stats: Vec<NewRunStats>) -> StoreFuture<'_, ()> {
         Box::pin(self.write(move |db| task_queries::save_run_stats(db, &stats)))
     }

@@ -1,36 +1,66 @@
 //! Pages of tasks in any order, counts, and saved run statistics, without reading rows that are not shown.
 
-use rusqlite::{Connection, ToSql, named_params, params};
+use rusqlite::{Connection, OptionalExtension, ToSql, named_params, params};
+use selvedge_core::model::TaskId;
 use selvedge_protocol::TaskState;
 
 use super::columns::{self, VIEW_COLUMNS, damaged, outcome, parsed};
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::TaskView;
 use crate::hub::task_queries::{
-    NO_AGENT, NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest, TaskSortOrder,
+    ACCEPTED_PREFIX, MAX_PLACES, NO_AGENT, NewRunStats, RunStatsRow, SEARCH_TEXT_FIELD, TaskCounts,
+    TaskFilter, TaskPageRequest, TaskSortOrder,
 };
 
 const FILTER_CLAUSE: &str = "tenant = :tenant
        AND (:agent IS NULL OR coalesce(agent, :none) = :agent)
-       AND (:text IS NULL OR instr(lower(title), lower(:text)) > 0
-            OR instr(lower(coalesce(place, '')), lower(:text)) > 0
-            OR instr(task_id, lower(:text)) > 0)";
+       AND (:place IS NULL OR place = :place)
+       AND (:worker IS NULL OR worker = :worker)
+       AND (:submitted_by IS NULL OR submitted_by = :submitted_by)
+       AND (:label IS NULL OR EXISTS (SELECT 1 FROM json_each(labels) l WHERE l.value = :label))
+       AND (:since IS NULL OR created_at >= :since)
+       AND (:model IS NULL OR EXISTS (
+           SELECT 1 FROM run_stats f WHERE f.task_no = task.task_no AND instr(f.body, :model) > 0))
+       AND NOT EXISTS (SELECT 1 FROM json_each(:words) w WHERE NOT (
+           instr(lower(title), w.value) > 0 OR instr(lower(coalesce(place, '')), w.value) > 0
+           OR instr(task_id, w.value) > 0 OR instr(lower(coalesce(reason, '')), w.value) > 0
+           OR EXISTS (SELECT 1 FROM run_stats f WHERE f.task_no = task.task_no
+               AND instr(f.body, :search_text) > 0
+               AND instr(substr(f.body, instr(f.body, :search_text) + length(:search_text)),
+                         replace(replace(w.value, '\\', '\\\\'), '\"', '\\\"')) > 0)))";
 
-const fn order_clause(order: TaskSortOrder) -> &'static str {
+/// Whether a person accepted the work of a verified task.
+const ACCEPTED_CLAUSE: &str = "EXISTS (SELECT 1 FROM run_stats f WHERE f.task_no = task.task_no
+       AND substr(f.body, 1, length(:accepted_prefix)) = :accepted_prefix)";
+
+const fn order_column(order: TaskSortOrder) -> &'static str {
     match order {
-        TaskSortOrder::Newest => "task_id DESC",
-        TaskSortOrder::Oldest => "task_id",
-        TaskSortOrder::RecentlyUpdated => "updated_at DESC, task_id DESC",
-        TaskSortOrder::MostExpensive => {
-            "(SELECT coalesce(sum(micro_usd), 0) FROM cost c WHERE c.task_no = task.task_no) DESC,
-             task_id DESC"
+        TaskSortOrder::Created => "created_at",
+        TaskSortOrder::Updated => "updated_at",
+        TaskSortOrder::Cost => {
+            "(SELECT coalesce(sum(micro_usd), 0) FROM cost c WHERE c.task_no = task.task_no)"
         }
-        TaskSortOrder::MostTokens => {
+        TaskSortOrder::Tokens => {
             "(SELECT coalesce(sum(tokens_in + tokens_out), 0) FROM cost c
-              WHERE c.task_no = task.task_no) DESC, task_id DESC"
+              WHERE c.task_no = task.task_no)"
         }
-        TaskSortOrder::MostAttempts => "last_attempt DESC, task_id DESC",
+        TaskSortOrder::Attempts => "last_attempt",
+        TaskSortOrder::Duration => "updated_at - created_at",
     }
+}
+
+/// The order of a page. Ids are in the order of their creation.
+fn order_clause(page: &TaskPageRequest) -> String {
+    let direction = if page.ascending { "ASC" } else { "DESC" };
+    match page.order {
+        TaskSortOrder::Created => format!("task_id {direction}"),
+        order => format!("{} {direction}, task_id DESC", order_column(order)),
+    }
+}
+
+/// The words of a filter as a JSON array.
+fn words(filter: &TaskFilter) -> Result<String, HubStoreError> {
+    serde_json::to_string(&filter.words).map_err(damaged)
 }
 
 /// Selects the numbers of the page's tasks first and then their rows, so that only these rows are assembled.
@@ -46,13 +76,19 @@ pub(super) fn page(
         "SELECT task_no FROM task WHERE {FILTER_CLAUSE}
            AND (:kinds IS NULL OR state || '/' || coalesce(outcome, '')
                 IN (SELECT value FROM json_each(:kinds)))
+           AND (:accepted IS NULL OR state <> 'succeeded' OR outcome IS NOT 'verified'
+                OR {ACCEPTED_CLAUSE} = :accepted)
          ORDER BY {} LIMIT :limit OFFSET :skip",
-        order_clause(page.order)
+        order_clause(page)
     ))?;
     let numbers = query.query_map(
         named_params! {
             ":tenant": filter.tenant, ":agent": filter.agent, ":none": NO_AGENT,
-            ":text": filter.text, ":kinds": kinds, ":limit": page.limit, ":skip": page.skip,
+            ":place": filter.place, ":worker": filter.worker,
+            ":submitted_by": filter.submitted_by, ":label": filter.label, ":since": filter.since,
+            ":model": filter.model_field(), ":words": words(filter)?,
+            ":search_text": SEARCH_TEXT_FIELD, ":accepted_prefix": ACCEPTED_PREFIX,
+            ":kinds": kinds, ":accepted": page.accepted, ":limit": page.limit, ":skip": page.skip,
         },
         |row| row.get::<_, i64>(0),
     )?;
@@ -70,10 +106,16 @@ pub(super) fn task_counts(
 ) -> Result<TaskCounts, HubStoreError> {
     let mut census = TaskCounts::default();
     let mut query = db.prepare_cached(&format!(
-        "SELECT state, outcome, count(*) FROM task WHERE {FILTER_CLAUSE} GROUP BY 1, 2"
+        "SELECT state, outcome, count(*),
+                sum(state = 'succeeded' AND outcome = 'verified' AND {ACCEPTED_CLAUSE})
+         FROM task WHERE {FILTER_CLAUSE} GROUP BY 1, 2"
     ))?;
+    let (model, words) = (filter.model_field(), words(filter)?);
     let bound: &[(&str, &dyn ToSql)] = named_params! {
-        ":tenant": filter.tenant, ":agent": filter.agent, ":none": NO_AGENT, ":text": filter.text,
+        ":tenant": filter.tenant, ":agent": filter.agent, ":none": NO_AGENT,
+        ":place": filter.place, ":worker": filter.worker, ":submitted_by": filter.submitted_by,
+        ":label": filter.label, ":since": filter.since, ":model": model, ":words": words,
+        ":search_text": SEARCH_TEXT_FIELD, ":accepted_prefix": ACCEPTED_PREFIX,
     };
     let mut rows = query.query(bound)?;
     while let Some(row) = rows.next()? {
@@ -81,6 +123,7 @@ pub(super) fn task_counts(
         let state = TaskState::parse(&state).ok_or_else(|| damaged(&state))?;
         let kind = (state, outcome(row.get(1)?)?);
         census.statuses.push((kind, row.get(2)?));
+        census.accepted += row.get::<_, Option<u64>>(3)?.unwrap_or(0);
     }
     let mut query = db.prepare_cached(
         "SELECT coalesce(agent, ?2), count(*) FROM task WHERE tenant = ?1 GROUP BY 1 ORDER BY 1",
@@ -93,7 +136,30 @@ pub(super) fn task_counts(
         census.agents.push(agent);
         census.all += count;
     }
+    let mut query = db.prepare_cached(
+        "SELECT DISTINCT place FROM task WHERE tenant = ?1 AND place IS NOT NULL
+         ORDER BY 1 LIMIT ?2",
+    )?;
+    let places = query.query_map(params![filter.tenant, MAX_PLACES], |row| row.get(0))?;
+    census.places = places.collect::<Result<_, _>>()?;
     Ok(census)
+}
+
+/// The saved statistics of these tasks.
+pub(super) fn saved_run_stats(
+    db: &Connection,
+    tasks: &[TaskId],
+) -> Result<Vec<(TaskId, String)>, HubStoreError> {
+    let mut query = db.prepare_cached(
+        "SELECT f.body FROM task t JOIN run_stats f ON f.task_no = t.task_no
+         WHERE t.task_id = ?1 AND f.event_seq = t.event_seq",
+    )?;
+    let mut saved = Vec::new();
+    for task in tasks {
+        let body = query.query_row([task.to_string()], |row| row.get(0));
+        saved.extend(body.optional()?.map(|body| (*task, body)));
+    }
+    Ok(saved)
 }
 
 /// How long the first attempts of the latest tasks waited, in milliseconds.

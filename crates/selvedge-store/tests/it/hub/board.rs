@@ -2,7 +2,7 @@
 //! tasks; queue latencies; and saved statistics.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, Usage};
 use selvedge_protocol::{CostEntry, TaskState};
@@ -97,14 +97,25 @@ fn kind(view: &TaskView) -> (TaskState, Option<Outcome>) {
 
 fn matches_filter(filter: &TaskFilter, view: &TaskView) -> bool {
     let named = filter.agent.as_ref().is_none_or(|it| it == agent(view));
-    let has_text = filter.text.as_ref().is_none_or(|text| {
-        let text = text.to_lowercase();
-        let location = view.place.as_deref().unwrap_or_default();
+    let location = view.place.as_deref().unwrap_or_default();
+    let has_words = filter.words.iter().all(|word| {
         [&view.title, location, &view.row.task_id.to_string()]
             .iter()
-            .any(|it| it.to_lowercase().contains(&text))
+            .any(|it| it.to_lowercase().contains(word))
     });
-    named && has_text
+    let is = |wanted: &Option<String>, actual: Option<&str>| {
+        wanted
+            .as_deref()
+            .is_none_or(|wanted| Some(wanted) == actual)
+    };
+    let labels = &view.labels;
+    named
+        && has_words
+        && is(&filter.place, Some(location))
+        && is(&filter.worker, view.row.lease.worker.as_deref())
+        && is(&filter.submitted_by, Some(&view.submitted_by))
+        && filter.label.as_ref().is_none_or(|it| labels.contains(it))
+        && filter.since.is_none_or(|since| view.created_at >= since)
 }
 
 fn expected_counts(all: &[TaskView], filter: &TaskFilter) -> TaskCounts {
@@ -118,9 +129,12 @@ fn expected_counts(all: &[TaskView], filter: &TaskFilter) -> TaskCounts {
     let mut agents: Vec<String> = all.iter().map(|view| agent(view).to_owned()).collect();
     agents.sort_unstable();
     agents.dedup();
+    let places: BTreeSet<String> = all.iter().filter_map(|view| view.place.clone()).collect();
     TaskCounts {
         statuses: kinds.into_values().collect(),
+        accepted: 0,
         agents,
+        places: places.into_iter().collect(),
         all: all.len() as u64,
     }
 }
@@ -132,17 +146,18 @@ fn expected_page(all: &[TaskView], filter: &TaskFilter, page: &TaskPageRequest) 
     };
     let mut rows: Vec<TaskView> = all.iter().filter(is_selected).cloned().collect();
     rows.sort_by_key(|view| Reverse(view.row.task_id));
-    match page.order {
-        TaskSortOrder::Newest => {}
-        TaskSortOrder::Oldest => rows.reverse(),
-        TaskSortOrder::RecentlyUpdated => rows.sort_by_key(|view| Reverse(view.row.updated_at)),
-        TaskSortOrder::MostExpensive => rows.sort_by_key(|view| Reverse(view.cost.micro_usd)),
-        TaskSortOrder::MostTokens => {
-            rows.sort_by_key(|view| Reverse(view.cost.tokens_in + view.cost.tokens_out));
-        }
-        TaskSortOrder::MostAttempts => {
-            rows.sort_by_key(|view| Reverse(view.row.lease.last_attempt));
-        }
+    let key = |view: &TaskView| match page.order {
+        TaskSortOrder::Created => i128::try_from(view.row.task_id.uuid().as_u128() >> 1).unwrap(),
+        TaskSortOrder::Updated => view.row.updated_at.into(),
+        TaskSortOrder::Cost => view.cost.micro_usd.0.into(),
+        TaskSortOrder::Tokens => (view.cost.tokens_in + view.cost.tokens_out).into(),
+        TaskSortOrder::Attempts => view.row.lease.last_attempt.into(),
+        TaskSortOrder::Duration => (view.row.updated_at - view.created_at).into(),
+    };
+    if page.ascending {
+        rows.sort_by_key(key);
+    } else {
+        rows.sort_by_key(|view| Reverse(key(view)));
     }
     rows.into_iter().skip(page.skip).take(page.limit).collect()
 }
@@ -152,28 +167,58 @@ pub(super) async fn list_pages_and_counts_match_the_full_list(fixture: StoreFixt
     let all = all(store.as_ref()).await;
     assert_eq!(all.len(), 60);
     let text = |text: &str| Some(text.to_owned());
-    for (agent, text) in [
-        (None, None),
-        (text("default"), None),
-        (text("agent-1"), text("lOgIn")),
-        (None, text(&all[7].row.task_id.to_string()[20..])),
-        (None, text("nothing like it %_")),
+    let some = &all[7];
+    let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();
+    let none = TaskFilter::default;
+    for filter in [
+        none(),
+        TaskFilter {
+            agent: text("default"),
+            ..none()
+        },
+        TaskFilter {
+            agent: text("agent-1"),
+            words: words(&["login"]),
+            ..none()
+        },
+        TaskFilter {
+            words: words(&[&some.row.task_id.to_string()[20..]]),
+            ..none()
+        },
+        TaskFilter {
+            words: words(&["nothing", "like", "it", "%_", "\"\\"]),
+            ..none()
+        },
+        TaskFilter {
+            place: some.place.clone(),
+            submitted_by: Some(some.submitted_by.clone()),
+            since: Some(some.created_at),
+            ..none()
+        },
+        TaskFilter {
+            worker: text("loom"),
+            ..none()
+        },
+        TaskFilter {
+            label: text("linux"),
+            ..none()
+        },
     ] {
         let filter = TaskFilter {
             tenant: TENANT.to_owned(),
-            agent,
-            text,
+            ..filter
         };
         let mut counts = store.task_counts(filter.clone()).await.unwrap();
         counts.statuses.sort_by_key(|(kind, _)| format!("{kind:?}"));
         assert_eq!(counts, expected_counts(&all, &filter), "{filter:?}");
-        for order in [
-            TaskSortOrder::Newest,
-            TaskSortOrder::Oldest,
-            TaskSortOrder::RecentlyUpdated,
-            TaskSortOrder::MostExpensive,
-            TaskSortOrder::MostTokens,
-            TaskSortOrder::MostAttempts,
+        for (order, ascending) in [
+            (TaskSortOrder::Created, false),
+            (TaskSortOrder::Created, true),
+            (TaskSortOrder::Updated, false),
+            (TaskSortOrder::Cost, false),
+            (TaskSortOrder::Tokens, true),
+            (TaskSortOrder::Attempts, false),
+            (TaskSortOrder::Duration, true),
         ] {
             let kinds = vec![
                 (TaskState::Queued, None),
@@ -182,7 +227,9 @@ pub(super) async fn list_pages_and_counts_match_the_full_list(fixture: StoreFixt
             for (kinds, skip) in [(None, 0), (None, 37), (Some(kinds), 3), (Some(vec![]), 0)] {
                 let page = TaskPageRequest {
                     statuses: kinds,
+                    accepted: None,
                     order,
+                    ascending,
                     skip,
                     limit: 20,
                 };
@@ -263,4 +310,49 @@ pub(super) async fn run_stats_are_never_replaced_by_older_ones(fixture: StoreFix
         [line(0, Some((2, "two again"))), line(1, None)]
     );
     assert_eq!(store.run_stats("theirs".to_owned()).await.unwrap(), []);
+}
+
+pub(super) async fn tasks_are_found_by_their_saved_statistics(fixture: StoreFixture) {
+    let store = fixture.open().await;
+    for number in 0..2 {
+        store.submit(one(number)).await.unwrap();
+    }
+    let body = "{\"accepted\":true,\"model\":\"opus\",\"search_text\":\"assert \\\"a\\\" == b\"}";
+    let task = one(1).task_id;
+    store
+        .save_run_stats(vec![(task, 0, body.to_owned())])
+        .await
+        .unwrap();
+    let find = async |words: &[&str], model: Option<&str>| {
+        let filter = TaskFilter {
+            tenant: TENANT.to_owned(),
+            words: words.iter().map(|it| (*it).to_owned()).collect(),
+            model: model.map(str::to_owned),
+            ..TaskFilter::default()
+        };
+        let page = TaskPageRequest {
+            limit: 10,
+            ..TaskPageRequest::default()
+        };
+        let found = store.list_tasks(filter, page).await.unwrap();
+        found
+            .iter()
+            .map(|view| view.row.task_id)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(find(&["assert", "\"a\""], None).await, [task]);
+    assert_eq!(find(&["assert", "absent"], None).await, []);
+    assert_eq!(
+        find(&["search_text"], None).await,
+        [],
+        "not by names of fields"
+    );
+    assert_eq!(find(&["accepted"], None).await, []);
+    assert_eq!(find(&[], Some("opus")).await, [task]);
+    assert_eq!(find(&[], Some("opu")).await, []);
+    let saved = store
+        .saved_run_stats(vec![task, one(0).task_id])
+        .await
+        .unwrap();
+    assert_eq!(saved, [(task, body.to_owned())]);
 }

@@ -57,6 +57,7 @@ over_both!(
     board::list_pages_and_counts_match_the_full_list,
     board::queue_latencies_are_those_of_the_latest_started_tasks,
     board::run_stats_are_never_replaced_by_older_ones,
+    board::tasks_are_found_by_their_saved_statistics,
     kept::blob_upload_is_resumed_and_verified,
     kept::tokens_are_found_by_hash_until_expired_or_revoked,
     kept::purge_removes_expired_data_and_keeps_tombstones,

@@ -1,0 +1,157 @@
+//! The form of a new task, with the command line that submits the same.
+
+use askama::Template;
+use selvedge_core::model::{Step, StepKind, Task};
+
+use super::frame::PageFrame;
+use crate::command::submit_again;
+use crate::text::make_visible;
+
+/// The page.
+#[derive(Template)]
+#[template(path = "new.html")]
+pub(crate) struct NewTaskPage {
+    frame: PageFrame,
+    refused: String,
+    description: String,
+    criteria: String,
+    repository: String,
+    revision: String,
+    workspace: String,
+    agent: String,
+    agents: Vec<String>,
+    checks: String,
+    retries: String,
+    labels: String,
+    /// The fields without an input, as JSON.
+    base: String,
+    command: Option<String>,
+}
+
+/// The fields of the form.
+#[derive(Debug, Default)]
+pub(crate) struct NewTaskForm<'a> {
+    pub(crate) base: &'a str,
+    pub(crate) description: &'a str,
+    pub(crate) criteria: &'a str,
+    pub(crate) repository: &'a str,
+    pub(crate) revision: &'a str,
+    pub(crate) workspace: &'a str,
+    pub(crate) agent: &'a str,
+    pub(crate) checks: &'a str,
+    pub(crate) retries: &'a str,
+    pub(crate) labels: &'a str,
+}
+
+impl NewTaskForm<'_> {
+    /// The task. Checks that were not edited stay as they were, even if they are more than commands.
+    pub(crate) fn task(&self) -> Result<Task, &'static str> {
+        let mut task: Task = match self.base {
+            "" => Task::default(),
+            base => {
+                serde_json::from_str(base).map_err(|_| "the form is damaged; reload the page")?
+            }
+        };
+        let text = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+        task.task_id = None;
+        task.description = self.description.trim().replace("\r\n", "\n");
+        task.acceptance_criteria = text(&self.criteria.replace("\r\n", "\n"));
+        task.repository = text(self.repository);
+        task.revision = text(self.revision);
+        task.workspace = text(self.workspace);
+        task.agent = text(self.agent);
+        let checks = self.checks.lines().map(str::trim);
+        let checks: Vec<&str> = checks.filter(|line| !line.is_empty()).collect();
+        let before = task.verification_steps.as_deref().unwrap_or_default();
+        let is_same = before
+            .iter()
+            .map(|step| &*step.target)
+            .eq(checks.iter().copied());
+        if !is_same {
+            let steps = checks
+                .iter()
+                .map(|line| Step::new(StepKind::Command, *line));
+            let steps: Vec<Step> = steps.collect();
+            task.verification_steps = (!steps.is_empty()).then_some(steps);
+        }
+        task.max_verification_retries = match self.retries.trim() {
+            "" => None,
+            number => Some(number.parse().map_err(|_| "retries must be a number")?),
+        };
+        let labels = self.labels.split(',').map(str::trim);
+        task.labels = labels
+            .filter(|label| !label.is_empty())
+            .map(str::to_owned)
+            .collect();
+        Ok(task)
+    }
+}
+
+impl NewTaskPage {
+    /// The form for a task. With `command`, the command line is shown.
+    pub(crate) fn new(
+        frame: PageFrame,
+        task: &Task,
+        agents: Vec<String>,
+        refused: &str,
+        command: bool,
+    ) -> Self {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let steps = task.verification_steps.as_deref().unwrap_or_default();
+        let checks: Vec<&str> = steps.iter().map(|step| &*step.target).collect();
+        let retries = task.max_verification_retries;
+        Self {
+            frame,
+            refused: make_visible(refused),
+            description: task.description.clone(),
+            criteria: text(&task.acceptance_criteria),
+            repository: text(&task.repository),
+            revision: text(&task.revision),
+            workspace: text(&task.workspace),
+            agent: text(&task.agent),
+            agents,
+            checks: checks.join("\n"),
+            retries: retries.map_or_else(String::new, |it| it.to_string()),
+            labels: task.labels.join(", "),
+            base: serde_json::to_string(task).unwrap_or_default(),
+            command: command.then(|| make_visible(&submit_again(task))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_task_form_keeps_fields_that_it_does_not_show() {
+        let base = r#"{"description":"old","expected_outputs":["a.txt"],"verification_steps":[{"type":"test_passes","target":"make test"}]}"#;
+        let form = NewTaskForm {
+            base,
+            description: " new\r\ntask ",
+            checks: "make test\n",
+            retries: "2",
+            labels: "gpu, linux,",
+            ..NewTaskForm::default()
+        };
+        let task = form.task().unwrap();
+        assert_eq!(
+            (task.description.as_str(), task.labels.len()),
+            ("new\ntask", 2)
+        );
+        assert_eq!(task.expected_outputs, ["a.txt"]);
+        let steps = task.verification_steps.unwrap();
+        assert_eq!(steps[0].kind, StepKind::TestPasses, "unchanged");
+        let edited = NewTaskForm {
+            checks: "make test\nmake lint",
+            ..form
+        };
+        let steps = edited.task().unwrap().verification_steps.unwrap();
+        assert!(steps.iter().all(|step| step.kind == StepKind::Command) && steps.len() == 2);
+        let invalid = NewTaskForm {
+            retries: "many",
+            ..edited
+        };
+        invalid.task().unwrap_err();
+    }
+}

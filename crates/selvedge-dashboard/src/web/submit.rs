@@ -1,0 +1,94 @@
+//! The form of a new task: empty, or with the fields of an earlier task.
+
+use axum::Extension;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use selvedge_core::model::Task;
+use serde::Deserialize;
+
+use super::SharedDashboard;
+use super::actions::validate_form;
+use super::auth::LoginSession;
+use super::respond::{FormResult, PageResult, page_frame, redirect_to, render_error, render_page};
+use crate::backend::{DashboardError, TaskQuery};
+use crate::pages::{NavItem, NewTaskForm, NewTaskPage};
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct NewTaskQuery {
+    from: String,
+}
+
+/// `GET /new?from=ID`.
+pub(super) async fn form(
+    State(dashboard): State<SharedDashboard>,
+    Extension(login): Extension<LoginSession>,
+    query: Result<Query<NewTaskQuery>, QueryRejection>,
+) -> PageResult {
+    let from = query.map(|Query(query)| query.from).unwrap_or_default();
+    let from = Some(from.as_str()).filter(|from| !from.is_empty());
+    let task = dashboard.backend.draft(&login.user, from).await;
+    let task = task.map_err(|error| render_error(Some(&login), &error))?;
+    Ok(show(&dashboard, &login, &task, "", false).await)
+}
+
+async fn show(
+    dashboard: &SharedDashboard,
+    login: &LoginSession,
+    task: &Task,
+    refused: &str,
+    command: bool,
+) -> Response {
+    // The agents are only suggestions.
+    let tasks = dashboard
+        .backend
+        .tasks(&login.user, &TaskQuery::default())
+        .await;
+    let agents = tasks.map(|tasks| tasks.agents).unwrap_or_default();
+    let frame = page_frame(login, "New task", NavItem::Tasks);
+    let status = if refused.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::UNPROCESSABLE_ENTITY
+    };
+    render_page(
+        status,
+        &NewTaskPage::new(frame, task, agents, refused, command),
+    )
+}
+
+/// `POST /new`: submits the task, or shows its command line.
+pub(super) async fn submit(
+    State(dashboard): State<SharedDashboard>,
+    Extension(login): Extension<LoginSession>,
+    sent: FormResult,
+) -> PageResult {
+    let fields = validate_form(&login, sent)?;
+    let field = |name: &str| fields.more.get(name).map_or("", String::as_str);
+    let form = NewTaskForm {
+        base: field("base"),
+        description: field("description"),
+        criteria: field("criteria"),
+        repository: field("repository"),
+        revision: field("revision"),
+        workspace: field("workspace"),
+        agent: field("agent"),
+        checks: field("checks"),
+        retries: field("retries"),
+        labels: field("labels"),
+    };
+    let task = form
+        .task()
+        .map_err(|why| render_error(Some(&login), &DashboardError::Refused(why.to_owned())))?;
+    if fields.decision == "preview" {
+        return Ok(show(&dashboard, &login, &task, "", true).await);
+    }
+    match dashboard.backend.submit(&login.user, task.clone()).await {
+        Ok(id) => Ok(redirect_to(&format!("/tasks/{id}"))),
+        // What was typed is kept.
+        Err(DashboardError::Refused(why)) => Ok(show(&dashboard, &login, &task, &why, false).await),
+        Err(error) => Err(render_error(Some(&login), &error)),
+    }
+}
