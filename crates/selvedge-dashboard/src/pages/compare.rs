@@ -2,7 +2,7 @@
 
 use askama::Template;
 use jiff::Timestamp;
-use selvedge_core::format::duration;
+use selvedge_core::format::{counted, duration};
 use selvedge_core::run::Run;
 
 use super::diff::{FileDiffView, file_views};
@@ -43,7 +43,7 @@ struct SideView {
     correction: Option<String>,
     claim: Option<String>,
     problems: Vec<crate::story::Problem>,
-    files: usize,
+    files: String,
     added: usize,
     removed: usize,
     truncated: bool,
@@ -133,7 +133,7 @@ impl SideView {
             correction: correction.map(make_visible),
             claim: claim.filter(|text| !text.is_empty()),
             problems: story.problems.clone(),
-            files: changes.files.len(),
+            files: counted(changes.files.len() as u64, "file"),
             added,
             removed,
             truncated: diff.truncated,
@@ -174,6 +174,11 @@ fn compared_files(left: &DiffContent, right: &DiffContent) -> Vec<ComparedFile> 
         let [left, right] = &file.sides;
         file.same = left.is_some() && text(left) == text(right);
     }
-    files.sort_by(|a, b| (a.same, &a.path).cmp(&(b.same, &b.path)));
+    // Files that differ first, and those without lines, such as binary files, last.
+    let has_lines = |file: &ComparedFile| {
+        let mut views = file.sides.iter().flatten();
+        views.any(|view| view.added + view.removed > 0)
+    };
+    files.sort_by_key(|file| (file.same, !has_lines(file), file.path.clone()));
     files
 }

@@ -1,7 +1,7 @@
 //! The frame of every page, and small values that most pages show.
 
 use jiff::Timestamp;
-use selvedge_core::model::Cost;
+use selvedge_core::model::{Cost, ReviewTarget};
 
 use crate::backend::{DashboardUser, DisplayStatus};
 
@@ -118,6 +118,20 @@ impl From<DisplayStatus> for StatusBadge {
             icon: standing.icon(),
             word: standing.word(),
         }
+    }
+}
+
+/// The work that a review decides on, with the beginning of the tree's id.
+pub(crate) fn reviewed_work(target: &ReviewTarget) -> String {
+    let tree = target.tree.as_ref().map(|tree| {
+        let short: String = tree.as_str().chars().take(12).collect();
+        format!("tree {short}")
+    });
+    match (target.attempt, tree) {
+        (Some(attempt), Some(tree)) => format!("attempt {attempt} ({tree})"),
+        (Some(attempt), None) => format!("attempt {attempt}"),
+        (None, Some(tree)) => tree,
+        (None, None) => target.to_string(),
     }
 }
 

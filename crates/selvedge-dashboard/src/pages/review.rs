@@ -8,7 +8,7 @@ use selvedge_core::run::{Attempt, Run};
 
 use super::attempt::GateView;
 use super::diff::{FileDiffView, LineFinding, file_views};
-use super::frame::PageFrame;
+use super::frame::{PageFrame, reviewed_work};
 use crate::backend::{DiffContent, PendingReview, TaskDetail};
 use crate::grid::GridCell;
 use crate::text::{make_visible, single_line};
@@ -101,7 +101,7 @@ impl ReviewPage {
             id: pending.task.clone(),
             title: single_line(&task.row.description, 120),
             reason: run.review.as_deref().map(make_visible).unwrap_or_default(),
-            work: make_visible(&target.to_string()),
+            work: reviewed_work(target),
             attempt: target.attempt.map_or_else(String::new, |it| it.to_string()),
             tree: target
                 .tree

@@ -200,7 +200,8 @@ impl StepView {
                 &format!("from {} for {end}", duration(from)),
             )
         });
-        let used = step.tokens.map(|(input, output)| {
+        let tokens = step.tokens.filter(|used| *used != (0, 0));
+        let used = tokens.map(|(input, output)| {
             format!("{} in, {} out", short_count(input), short_count(output))
         });
         let paid = step.cost.map(|usd| format!("${usd:.4}"));

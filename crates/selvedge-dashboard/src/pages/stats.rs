@@ -2,7 +2,7 @@
 
 use askama::Template;
 use selvedge_core::describe::cost;
-use selvedge_core::format::counted;
+use selvedge_core::format::{counted, duration};
 
 use super::frame::PageFrame;
 use crate::backend::TaskQuery;
@@ -23,9 +23,8 @@ pub(crate) struct StatsPage {
     share_chart: Markup,
     time_chart: Markup,
     times: Option<(String, String)>,
-    total: String,
-    retries: String,
-    per_rescue: String,
+    /// Labels and values.
+    numbers: Vec<(&'static str, String)>,
     highest: String,
     tables: Vec<TableView>,
 }
@@ -129,9 +128,28 @@ impl StatsPage {
                 "Judged tasks for each day or week, as in the table",
             ),
             times: first_and_last.map(|(first, last)| (first.name.clone(), last.name.clone())),
-            total: cost(all.cost()),
-            retries: cost(all.retries.cost),
-            per_rescue: format_optional_cost(all.cost_per_rescue),
+            numbers: vec![
+                ("Total cost", cost(all.cost())),
+                (
+                    "Cost per verified task",
+                    format_optional_cost(figures.cost_per_verified),
+                ),
+                ("Cost of retries", cost(all.retries.cost)),
+                (
+                    "Cost per recovered task",
+                    format_optional_cost(all.cost_per_rescue),
+                ),
+                (
+                    "Median time to a verdict",
+                    figures
+                        .median_verdict_ms
+                        .map_or_else(|| "–".to_owned(), duration),
+                ),
+                (
+                    "Caught by the original tests",
+                    counted(figures.caught_by_original_tests, "task"),
+                ),
+            ],
             highest: counted(highest.unwrap_or(0), "task"),
             tables: tables(figures)
                 .into_iter()

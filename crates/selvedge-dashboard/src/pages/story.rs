@@ -24,6 +24,8 @@ pub(crate) struct AttemptCard {
     pub(crate) who: String,
     pub(crate) told: Vec<String>,
     pub(crate) changes: Option<ChangesView>,
+    /// What the problems are: failures, or findings of work that may still count.
+    pub(crate) problems_label: &'static str,
     pub(crate) problems: Vec<Problem>,
     pub(crate) more_problems: usize,
     pub(crate) tally: Option<TallyView>,
@@ -62,7 +64,10 @@ pub(crate) struct Glance {
 impl ChangesView {
     pub(crate) fn new(changes: &ChangeSummary) -> Self {
         let (added, removed) = changes.lines();
-        let files = changes.files.iter().take(MAX_FILES);
+        // The files with most changes first; binary files have no lines.
+        let mut files: Vec<_> = changes.files.iter().collect();
+        files.sort_by_key(|(_, _, added, removed)| std::cmp::Reverse(added + removed));
+        let files = files.into_iter().take(MAX_FILES);
         Self {
             count: counted(changes.files.len() as u64, "file"),
             added,
@@ -112,6 +117,10 @@ impl AttemptCard {
             who,
             told: attempt.told.clone(),
             changes: changes.get(&number).map(|it| ChangesView::new(it)),
+            problems_label: match attempt.verdict.tone() {
+                Tone::Bad => "Failed",
+                _ => "Found",
+            },
             problems: attempt.problems.clone(),
             more_problems: attempt.more_problems,
             tally: attempt.tally.map(TallyView::new),

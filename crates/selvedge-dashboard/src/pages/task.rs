@@ -11,7 +11,7 @@ use selvedge_core::run::{Phase, Run};
 use super::activity::ActivityItem;
 use super::attempt::{AttemptView, ChecksView, checks_of};
 use super::costs::{ModelCallCost, model_call_costs};
-use super::frame::{PageFrame, StatusBadge, TimeLabel, cost_so_far, short_cost};
+use super::frame::{PageFrame, StatusBadge, TimeLabel, cost_so_far, reviewed_work, short_cost};
 use super::story::{AttemptCard, AttemptChanges, Glance};
 use crate::backend::{DisplayStatus, PendingReview, SubtaskSummary, TaskDetail, TaskHistory};
 use crate::charts;
@@ -101,7 +101,7 @@ impl PendingReviewView {
         let ReviewTarget { attempt, tree } = &pending.target;
         Self {
             task: pending.task.clone(),
-            work: make_visible(&pending.target.to_string()),
+            work: reviewed_work(&pending.target),
             attempt: attempt.map_or_else(String::new, |number| number.to_string()),
             tree: tree.as_ref().map_or_else(String::new, ToString::to_string),
         }
@@ -243,7 +243,9 @@ impl TaskDetailPage {
             .map(|attempt| AttemptView::new(attempt, run, last, on_hub, now))
             .collect();
         self.calls = model_call_costs(run);
-        self.total = format!("{} · {}", cost(run.cost()), tokens(&run.usage()));
+        let so_far = if run.finished { "" } else { " so far" };
+        let usage = tokens(&run.usage());
+        self.total = format!("{}{so_far} · {usage}", cost(run.cost()));
         // The total says so already.
         let about_cost = |warning: &str| warning.starts_with("the cost is ");
         self.warnings = run

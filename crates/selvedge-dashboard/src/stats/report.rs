@@ -187,6 +187,15 @@ pub struct StatsReport {
     pub checks: Vec<CheckTotals>,
     /// Findings of the guard by kind: number of violations, and of flags for a person.
     pub guard: BTreeMap<String, [u64; 2]>,
+    /// Total cost per verified run, including the cost of those that were not verified.
+    #[serde(default)]
+    pub cost_per_verified: Option<Cost>,
+    /// Median time from the creation of a run to its end, in milliseconds.
+    #[serde(default)]
+    pub median_verdict_ms: Option<u64>,
+    /// Runs in which an attempt passed its own tests but not the original ones.
+    #[serde(default)]
+    pub caught_by_original_tests: u64,
 }
 
 /// Maximum number of daily groups; longer periods are grouped by week.
@@ -213,6 +222,12 @@ impl StatsReport {
             over_time: group_by_time(&runs, zone),
             checks: check_totals(&runs),
             guard: guard_counts(&runs),
+            cost_per_verified: divide_cost(all.cost(), all.first_attempt.runs + all.rescued.runs),
+            median_verdict_ms: median(runs.iter().filter_map(|run| run.verdict_ms).collect()),
+            caught_by_original_tests: runs
+                .iter()
+                .filter(|run| run.caught_by_original_tests)
+                .count() as u64,
         }
     }
 
@@ -229,6 +244,11 @@ impl StatsReport {
         checks.sort_by_key(|it| std::cmp::Reverse(it.mean_ms));
         checks
     }
+}
+
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
 }
 
 fn largest_groups(runs: &[&RunStats], name: impl Fn(&RunStats) -> String) -> Vec<StatsGroup> {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use selvedge_core::model::{Cost, FindingKind, FindingSeverity, Outcome, RunId, Timestamp};
+use selvedge_core::model::{
+    Cost, CrossedResult, FindingKind, FindingSeverity, Outcome, RunId, Timestamp,
+};
 use selvedge_core::run::Run;
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +80,10 @@ pub struct RunStats {
     pub checks: BTreeMap<String, CheckStats>,
     /// Findings of the guard, with their severity.
     pub guard: Vec<(FindingKind, FindingSeverity)>,
+    /// Elapsed time from the creation of the run to its end, in milliseconds; `None` for an unfinished run.
+    pub verdict_ms: Option<u64>,
+    /// Whether an attempt passed its own tests but not the original ones.
+    pub caught_by_original_tests: bool,
     /// The reason of the outcome, in one line; empty for an unfinished run.
     pub reason: String,
     /// Text for the search, in lower case: description, reasons, findings, names and messages of failed tests, final
@@ -129,6 +135,15 @@ impl RunStats {
             tokens_out: usage.tokens_out(),
             checks: check_stats(run),
             guard: guard_findings(run),
+            verdict_ms: run.finished.then(|| {
+                let elapsed = run.updated_at.duration_since(run.created_at);
+                u64::try_from(elapsed.as_millis()).unwrap_or(0)
+            }),
+            caught_by_original_tests: run.verified_attempts().any(|(_, report)| {
+                let crossed = report.crossed.as_deref();
+                let failed = crossed.is_some_and(|it| it.result != CrossedResult::Passed);
+                failed && report.checks.iter().all(|check| !check.status.is_failure())
+            }),
             reason: if run.finished {
                 run.conclusion().1
             } else {

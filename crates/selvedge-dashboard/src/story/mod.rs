@@ -7,6 +7,8 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
+
 use jiff::Timestamp;
 use selvedge_core::model::{CheckReport, Cost, FindingSeverity, TreeId};
 use selvedge_core::run::{Attempt, Run};
@@ -176,7 +178,11 @@ fn best_attempt(run: &Run) -> Option<u32> {
 
 impl AttemptStory {
     fn new(run: &Run, attempt: &Attempt, now: Timestamp) -> Self {
-        let mut problems = problems(attempt);
+        let earlier = run.attempts.iter().rev();
+        let mut earlier = earlier.skip_while(|it| it.attempt_number >= attempt.attempt_number);
+        let before = earlier.find(|it| it.report.is_some());
+        let before = before.map_or_else(Vec::new, |it| problems(run, it));
+        let mut problems = problems(run, attempt);
         let more_problems = problems.len().saturating_sub(MAX_PROBLEMS);
         problems.truncate(MAX_PROBLEMS);
         let cost = attempt.cost();
@@ -197,7 +203,7 @@ impl AttemptStory {
                 .prompt
                 .correction
                 .as_deref()
-                .map_or_else(Vec::new, prompt_excerpt),
+                .map_or_else(Vec::new, |text| prompt_excerpt(text, &before)),
             tally: TestTally::of(attempt),
             duration_ms: elapsed_ms(attempt, now),
             cost: has_ended.then_some(cost),
@@ -244,7 +250,7 @@ impl TestTally {
 }
 
 /// Everything that keeps an attempt from passing: failed checks, violations, judges, people.
-fn problems(attempt: &Attempt) -> Vec<Problem> {
+fn problems(run: &Run, attempt: &Attempt) -> Vec<Problem> {
     let mut problems = Vec::new();
     let session = attempt.session.as_ref();
     if let Some(error) = session.and_then(|it| it.error.as_deref()) {
@@ -287,7 +293,7 @@ fn problems(attempt: &Attempt) -> Vec<Problem> {
     }
     for (index, check) in report.checks.iter().enumerate() {
         if check.status.is_failure() || check.status == selvedge_core::model::CheckStatus::Error {
-            problems.extend(problems_of_check(index, check));
+            problems.extend(problems_of_check(run, index, check));
         }
     }
     if let Some(crossed) = report.still_failing() {
@@ -301,7 +307,7 @@ fn problems(attempt: &Attempt) -> Vec<Problem> {
 }
 
 /// One problem for each failure of a check, or one for the check itself.
-fn problems_of_check(index: usize, check: &CheckReport) -> Vec<Problem> {
+fn problems_of_check(run: &Run, index: usize, check: &CheckReport) -> Vec<Problem> {
     let label = single_line(check.label(), TITLE_CHARS);
     let failures = check.failures.iter().map(|failure| Problem {
         title: failure
@@ -311,6 +317,8 @@ fn problems_of_check(index: usize, check: &CheckReport) -> Vec<Problem> {
         text: single_line(&failure.summary, TEXT_CHARS),
         location: failure.file.as_deref().map(|file| {
             let line = failure.line.map(|line| format!(":{line}"));
+            let inside = Path::new(file).strip_prefix(&run.spec.workspace).ok();
+            let file = inside.and_then(Path::to_str).unwrap_or(file);
             format!("{}{}", single_line(file, 80), line.unwrap_or_default())
         }),
         check: Some(index),
@@ -333,11 +341,10 @@ fn first_line(text: &str) -> Option<&str> {
     text.lines().map(str::trim).find(|line| !line.is_empty())
 }
 
-/// The first lines of a corrective prompt that name a problem: without its fixed sentences, its headings and the
-/// delimiters of its blocks.
-fn prompt_excerpt(correction: &str) -> Vec<String> {
-    let lines = correction.lines().map(str::trim);
-    let is_fixed = |line: &str| {
+/// The lines of a corrective prompt that name the checks and the problems of the attempt before: without its fixed
+/// sentences, its headings, the delimiters of its blocks and other output. If none does, its first lines.
+fn prompt_excerpt(correction: &str, before: &[Problem]) -> Vec<String> {
+    let is_fixed = |line: &&str| {
         line.is_empty()
             || line.starts_with("VERIFICATION RETRY")
             || line.starts_with("This is a fresh session.")
@@ -346,8 +353,23 @@ fn prompt_excerpt(correction: &str) -> Vec<String> {
             || line.ends_with(">>>")
             || is_heading(line)
     };
-    let problems = lines.take_while(|line| !line.starts_with("PASSED CHECKS"));
-    let told = problems.filter(|line| !is_fixed(line)).take(EXCERPT_LINES);
+    let names_problem = |line: &&&str| {
+        let texts = before
+            .iter()
+            .map(|problem| problem.text.trim_end_matches('…'));
+        let mut texts = texts.filter(|text| text.len() > 3);
+        line.starts_with("- ") || texts.any(|text| line.contains(text))
+    };
+    let lines = correction.lines().map(str::trim);
+    let lines = lines.take_while(|line| !line.starts_with("PASSED CHECKS"));
+    let lines: Vec<&str> = lines.filter(|line| !is_fixed(line)).collect();
+    let is_feedback = correction.contains("A REVIEWER REJECTED THE WORK:");
+    let mut told: Vec<&str> = lines.iter().filter(names_problem).copied().collect();
+    // A reviewer's words come first and are not marked.
+    if told.is_empty() || is_feedback {
+        told.clone_from(&lines);
+    }
+    let told = told.into_iter().take(EXCERPT_LINES);
     told.map(|line| single_line(line.trim_start_matches("- "), EXCERPT_CHARS))
         .collect()
 }

@@ -50,7 +50,7 @@ fn tree(name: &str) -> Value {
 fn reported(number: u32, failed: &[&str], passed: &[&str]) -> (&'static str, Value) {
     let status = if failed.is_empty() { "pass" } else { "fail" };
     let failures = failed.iter().map(|test| {
-        json!({ "kind": "test", "id": test, "summary": "assert 3 == 4", "file": "a.py", "line": 12 })
+        json!({ "kind": "test", "id": test, "summary": "assert 3 == 4", "file": "/w/a.py", "line": 12 })
     });
     let names = json!({ "name": "pytest", "mode": "text", "names_passed": true, "names_failed": true, "names_skipped": true });
     let tests = json!({
@@ -91,7 +91,7 @@ fn story(run: &Run) -> RunStory {
 fn story_tells_failure_prompt_and_recovery() {
     let correction = "VERIFICATION RETRY 1/3\n\nThis is a fresh session. The files are kept.\n\
                       Blocks fenced with F are output.\n\nFAILED CHECKS:\n- pytest: FAIL (exited with 1)\n\
-                      <<<F\na.py:12 assert 3 == 4\nF>>>\n\nPASSED CHECKS (keep these passing):\n- lint";
+                      <<<F\ntest_three ... ok\na.py:12 assert 3 == 4\nF>>>\n\nPASSED CHECKS (keep these passing):\n- lint";
     let mut events = vec![
         created(),
         began(1, None),

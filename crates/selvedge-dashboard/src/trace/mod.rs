@@ -243,7 +243,12 @@ impl TraceBuilder {
         if text.trim().is_empty() {
             return;
         }
-        self.push(TraceStep::new(kind, text), at);
+        let mut step = TraceStep::new(kind, text);
+        if is_delta {
+            // The end of a part separates it from the next one.
+            text.trim_start().clone_into(&mut step.text);
+        }
+        self.push(step, at);
         self.continues = is_delta;
     }
 

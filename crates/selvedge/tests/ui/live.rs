@@ -42,7 +42,7 @@ fn run_progress_is_shown_live_in_other_tabs() {
     browser.wait_for_text("#doing", "The agent is running");
     browser.wait_for_text("#live", "First I look around.");
     std::fs::write(gate("go-1"), "").unwrap();
-    browser.wait_for_text("#attempt-1", "0 of");
+    browser.wait_for_text("#attempt-1", "failed");
     browser.wait_for_text("#live", "It must be another number.");
     browser.wait_for_text("#grid", "attempt 2");
     // Unfolded sections stay open during updates.

@@ -170,7 +170,7 @@ fn hub_review_retries_and_then_accepts() {
     browser.wait_for_text("#prompt-2", "Do not leave early: <i>add</i> the numbers.");
     browser.type_into("#accept-why", "Good enough for now.");
     browser.click("#review button[value=accept]");
-    browser.wait_for_text(".title .badge", "verified");
+    browser.wait_for_text(".title .badge", "accepted");
     assert_eq!(browser.count_elements("#review"), 0);
     assert!(browser.address().ends_with(&id));
 }

@@ -147,7 +147,10 @@ fn expected_page(all: &[TaskView], filter: &TaskFilter, page: &TaskPageRequest) 
     let mut rows: Vec<TaskView> = all.iter().filter(is_selected).cloned().collect();
     rows.sort_by_key(|view| Reverse(view.row.task_id));
     let key = |view: &TaskView| match page.order {
-        TaskSortOrder::Created => i128::try_from(view.row.task_id.uuid().as_u128() >> 1).unwrap(),
+        TaskSortOrder::Created => {
+            let id = view.row.task_id.uuid().as_u128();
+            i128::try_from(id & (u128::MAX >> 1)).unwrap()
+        }
         TaskSortOrder::Updated => view.row.updated_at.into(),
         TaskSortOrder::Cost => view.cost.micro_usd.0.into(),
         TaskSortOrder::Tokens => (view.cost.tokens_in + view.cost.tokens_out).into(),
