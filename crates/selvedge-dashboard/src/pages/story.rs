@@ -127,7 +127,7 @@ impl AttemptCard {
             took: duration(attempt.duration_ms),
             cost: attempt
                 .cost
-                .map_or_else(|| "not reported yet".to_owned(), short_cost),
+                .map_or_else(|| "cost not reported yet".to_owned(), short_cost),
             is_best: story.best == Some(number) && story.attempts.len() > 1 && !is_live,
             is_left: story.left == crate::story::TreeLeft::Attempt(number),
             has_trace: session.is_some_and(|it| it.transcript.is_some()) || is_live,

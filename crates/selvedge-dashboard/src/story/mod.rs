@@ -11,7 +11,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use selvedge_core::model::{CheckReport, Cost, FindingSeverity, TreeId};
-use selvedge_core::run::{Attempt, Run};
+use selvedge_core::run::{Attempt, Phase, Run};
 
 pub use tests_grid::{TestCell, TestGrid, TestRow};
 pub use verdict::{AttemptVerdict, Tone};
@@ -143,7 +143,9 @@ impl TreeLeft {
 }
 
 fn tree_left(run: &Run) -> TreeLeft {
-    let Some(current) = run.current_tree.as_ref() else {
+    // A running session changes the files.
+    let is_changing = matches!(run.phase(), Phase::Executing(_));
+    let Some(current) = run.current_tree.as_ref().filter(|_| !is_changing) else {
         return TreeLeft::Unknown;
     };
     let has = |tree: Option<&TreeId>| tree == Some(current);
