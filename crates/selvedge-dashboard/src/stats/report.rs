@@ -188,10 +188,8 @@ pub struct StatsReport {
     /// Findings of the guard by kind: number of violations, and of flags for a person.
     pub guard: BTreeMap<String, [u64; 2]>,
     /// Total cost per verified run, including the cost of those that were not verified.
-    #[serde(default)]
     pub cost_per_verified: Option<Cost>,
     /// Median time from the creation of a run to its end, in milliseconds.
-    #[serde(default)]
     pub median_verdict_ms: Option<u64>,
     /// Runs in which an attempt passed its own tests but not the original ones.
     #[serde(default)]
