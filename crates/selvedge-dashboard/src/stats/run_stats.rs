@@ -84,7 +84,7 @@ pub struct RunStats {
     pub verdict_ms: Option<u64>,
     /// Whether an attempt passed its own tests but not the original ones.
     pub caught_by_original_tests: bool,
-    /// The reason of the outcome, in one line; empty for an unfinished run.
+    /// The reason of the outcome or of the pending review, in one line; empty for another unfinished run.
     pub reason: String,
     /// Text for the search, in lower case: description, reasons, findings, names and messages of failed tests, final
     /// messages, and outputs. The last field: stores search the JSON from its name on.
@@ -144,7 +144,7 @@ impl RunStats {
                 let failed = crossed.is_some_and(|it| it.result != CrossedResult::Passed);
                 failed && report.checks.iter().all(|check| !check.status.is_failure())
             }),
-            reason: if run.finished {
+            reason: if run.finished || run.review.is_some() {
                 run.conclusion().1
             } else {
                 String::new()

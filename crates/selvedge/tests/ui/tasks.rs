@@ -205,7 +205,7 @@ fn list_is_searched_sorted_and_filtered_by_outcome() {
     // Names of tests and messages are found, not only descriptions.
     count("q=expected+hello", "2 tasks");
     count("q=friendly+hello", "1 task");
-    count("state=max_retries_exhausted", "1 task");
+    count("state=stuck", "1 task");
     count("state=verified&page=99", "3 tasks");
     assert_eq!(
         browser.count_elements("tr.row"),
