@@ -184,10 +184,11 @@ impl TaskDetailPage {
             timeline: Vec::new(),
         };
         match &task.history {
-            TaskHistory::NotStarted => {}
+            TaskHistory::NotStarted => page.reason = make_visible(&row.reason),
             TaskHistory::Run(run) => page.add_run(run, row.standing, changes, now),
             TaskHistory::Plan { plan, runs } => page.add_plan(plan, runs),
             TaskHistory::Subtasks { parts, has_patch } => {
+                page.reason = make_visible(&row.reason);
                 page.parts = parts.iter().map(SubtaskView::new).collect();
                 page.has_reports = parts.iter().any(|part| part.task.is_some());
                 page.has_trees = *has_patch;
