@@ -62,13 +62,12 @@ impl ComparePage {
         task: &TaskDetail,
         run: &Run,
         numbers: [u32; 2],
-        diffs: [DiffContent; 2],
+        [left, right]: &[DiffContent; 2],
         now: Timestamp,
     ) -> Option<Self> {
         let story = RunStory::from_run(run, now);
         let [first, second] = numbers;
         let stories = [story.attempt(first)?, story.attempt(second)?];
-        let [left, right] = &diffs;
         let sides = [
             SideView::new(run, stories[0], left),
             SideView::new(run, stories[1], right),
@@ -102,8 +101,8 @@ impl ComparePage {
         })
     }
 
-    fn is_side(&self, side: usize, number: &u32) -> bool {
-        self.sides.get(side).is_some_and(|it| it.number == *number)
+    fn is_side(&self, side: usize, number: u32) -> bool {
+        self.sides.get(side).is_some_and(|it| it.number == number)
     }
 }
 

@@ -124,14 +124,14 @@ fn story_tells_failure_prompt_and_recovery() {
         story.attempts[1].told,
         ["pytest: FAIL (exited with 1)", "a.py:12 assert 3 == 4"]
     );
-    let failed: Vec<_> = story
+    let counts: Vec<_> = story
         .attempts
         .iter()
         .map(|it| it.tally.unwrap().failed)
         .collect();
-    assert_eq!(failed, [2, 1, 0]);
+    assert_eq!(counts, [2, 1, 0]);
 
-    use TestCell::{Failed, Passed};
+    let (failed, passed) = (TestCell::Failed, TestCell::Passed);
     let rows: Vec<_> = story
         .tests
         .rows
@@ -141,8 +141,8 @@ fn story_tells_failure_prompt_and_recovery() {
     assert_eq!(
         rows,
         [
-            ("t::one", vec![Failed, Passed, Passed]),
-            ("t::two", vec![Failed, Failed, Passed]),
+            ("t::one", vec![failed, passed, passed]),
+            ("t::two", vec![failed, failed, passed]),
         ]
     );
 }

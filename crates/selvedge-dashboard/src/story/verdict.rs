@@ -1,6 +1,6 @@
 //! The verdict on one attempt: of its session, its checks, its judges and the people who reviewed it.
 
-use selvedge_core::model::{AttemptEnd, Outcome, ReportStatus};
+use selvedge_core::model::{AttemptEnd, Outcome, Report, ReportStatus};
 use selvedge_core::run::{Attempt, Phase, Run};
 
 use crate::text::single_line;
@@ -127,7 +127,7 @@ impl AttemptVerdict {
         if run.phase() == Phase::Judging(number) {
             return Self::Judging;
         }
-        let blocking = attempt.report.as_ref().and_then(|it| it.blocking_gate());
+        let blocking = attempt.report.as_ref().and_then(Report::blocking_gate);
         if let Some(gate) = blocking {
             return Self::Undecided(gate.tier);
         }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{ConnectInfo, Query, Request, State};
 use axum::http::header::{COOKIE, HeaderMap, SET_COOKIE};
+use axum::http::uri::PathAndQuery;
 use axum::http::{Extensions, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -72,7 +73,7 @@ pub(super) async fn require_login(
     let Some(login) = find_session(&dashboard, request.headers(), from).await else {
         // After the login, the reader continues here.
         let path = request.uri().path_and_query();
-        let path = path.map_or("/", |path| path.as_str());
+        let path = path.map_or("/", PathAndQuery::as_str);
         return login_page(&dashboard, StatusCode::UNAUTHORIZED, "", path);
     };
     request.extensions_mut().insert(login);

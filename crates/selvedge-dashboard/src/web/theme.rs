@@ -3,6 +3,7 @@
 use axum::Extension;
 use axum::extract::State;
 use axum::http::header::{COOKIE, HeaderMap, REFERER, SET_COOKIE};
+use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
 
@@ -41,8 +42,8 @@ pub(super) async fn set_theme(
     let fields = form_fields(sent);
     let from = headers.get(REFERER).and_then(|it| it.to_str().ok());
     let from: Option<Uri> = from.and_then(|it| it.parse().ok());
-    let path = from.as_ref().and_then(|uri| uri.path_and_query());
-    let path = path.map_or("/", |path| path.as_str());
+    let path = from.as_ref().and_then(Uri::path_and_query);
+    let path = path.map_or("/", PathAndQuery::as_str);
     let mut response = redirect_to(if is_local_path(path) { path } else { "/" });
     if !login.accepts_form_token(&fields.csrf) {
         return response;

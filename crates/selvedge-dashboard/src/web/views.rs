@@ -224,7 +224,7 @@ pub(super) async fn compare(
         *diff = found.map_err(error_page(&login))?;
     }
     let frame = page_frame(&login, "Compare attempts", NavItem::Tasks);
-    let shown = ComparePage::new(frame, &task, run, numbers, diffs, Timestamp::now());
+    let shown = ComparePage::new(frame, &task, run, numbers, &diffs, Timestamp::now());
     let none = || DashboardError::NotFound("there is no such attempt".to_owned());
     let shown = shown.ok_or_else(|| error_page(&login)(none()))?;
     Ok(render_page(StatusCode::OK, &shown))
