@@ -327,7 +327,7 @@ fn problems_of_check(run: &Run, index: usize, check: &CheckReport) -> Vec<Proble
     });
     let mut problems: Vec<Problem> = failures.collect();
     if problems.is_empty() {
-        let digest = check.digest.as_deref().and_then(first_line);
+        let digest = check.digest.as_deref().and_then(salient_line);
         let text = digest.or(check.reason.as_deref()).unwrap_or_default();
         problems.push(Problem {
             title: label,
@@ -339,8 +339,26 @@ fn problems_of_check(run: &Run, index: usize, check: &CheckReport) -> Vec<Proble
     problems
 }
 
-fn first_line(text: &str) -> Option<&str> {
-    text.lines().map(str::trim).find(|line| !line.is_empty())
+/// The line of a digest that says most about the failure: the first one with a usual word for it, or else the first one
+/// below the heading.
+pub(crate) fn salient_line(digest: &str) -> Option<&str> {
+    const WORDS: [&str; 6] = [
+        "error",
+        "expected",
+        "assert",
+        "panic",
+        "exception",
+        "not found",
+    ];
+    let lines = || {
+        let lines = digest.lines().map(str::trim);
+        lines.filter(|line| !line.is_empty() && !line.starts_with("FAILED (exit"))
+    };
+    let is_salient = |line: &&str| {
+        let line = line.to_lowercase();
+        WORDS.iter().any(|word| line.contains(word))
+    };
+    lines().find(is_salient).or_else(|| lines().next())
 }
 
 /// The lines of a corrective prompt that name the checks and the problems of the attempt before: without its fixed

@@ -224,3 +224,17 @@ fn story_of_running_attempt_has_no_cost_yet() {
     assert_eq!(story.attempts[0].verdict, AttemptVerdict::Running);
     assert_eq!((story.best, story.left), (None, TreeLeft::Unknown));
 }
+
+#[test]
+fn salient_line_is_the_assertion() {
+    let digest = "FAILED (exit 1)\ngreets ... FAILED\nerror: expected hello, got 'helo'\n";
+    assert_eq!(
+        salient_line(digest),
+        Some("error: expected hello, got 'helo'")
+    );
+    assert_eq!(
+        salient_line("FAILED (exit 2)\n\n 3 of 4 pass\n"),
+        Some("3 of 4 pass")
+    );
+    assert_eq!(salient_line("FAILED (exit 2)\n"), None);
+}

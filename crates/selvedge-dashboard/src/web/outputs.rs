@@ -23,6 +23,7 @@ use crate::backend::{
     DashboardError, DiffContent, OutputSlice, PlanDetail, TaskDetail, TaskHistory,
 };
 use crate::pages::{NavItem, OutputHeader, OutputLines, OutputPage, last_page, page_range};
+use crate::story::salient_line;
 use crate::text::single_line;
 
 #[derive(Debug, Default, Deserialize)]
@@ -110,7 +111,12 @@ fn failures_of(run: &Run, selector: OutputSelector) -> Vec<String> {
             .filter(|it| !it.is_empty())
             .or(id)
     });
-    texts.flatten().collect()
+    let mut texts: Vec<String> = texts.flatten().collect();
+    // A tool of an unknown format reports no failures by themselves.
+    let failed = check.filter(|check| texts.is_empty() && check.status.is_failure());
+    let digest = failed.and_then(|check| check.digest.as_deref());
+    texts.extend(digest.and_then(salient_line).map(str::to_owned));
+    texts
 }
 
 fn select_output(run: &Run, selector: OutputSelector) -> Option<(&OutputRef, String, String)> {
