@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use self::matrix::AgentMatrix;
+use self::matrix::{AGENTS, AgentMatrix, GATE};
 use crate::XtaskResult;
 use crate::dist;
 use crate::program::{self, cargo};
@@ -42,23 +42,44 @@ const RELEASE_TARGETS: [&str; 4] = [
     "aarch64-apple-darwin",
 ];
 
-/// The document that contains the matrix of agents and scenarios.
+/// The document that contains the matrices of agents and scenarios.
 const DOCUMENT: &str = "docs/reference/agents.md";
 
-/// Runs the suite; `args` are passed to its test runner (names of tests, `--nocapture`, …). Prints the
-/// matrix of agents and scenarios. A full run fails if the document contains a different matrix.
-/// With `--newest` as the first argument it runs with the newest agents.
+/// The number of agents in the matrix of the stop gate.
+const GATED_AGENTS: usize = 6;
+/// Lines of the document around the matrix of the stop gate, which a run of all of its tests replaces.
+const GATE_MARKS: [&str; 2] = [
+    "<!-- written by `cargo xtask e2e gate::` -->\n",
+    "<!-- end of the matrix -->\n",
+];
+/// The packages of the agents in that matrix.
+const GATE_PACKAGES: [&str; 6] = [
+    "@anthropic-ai/claude-code",
+    "@github/copilot",
+    "@google/gemini-cli",
+    "@openai/codex",
+    "@qwen-code/qwen-code",
+    "opencode-linux-x64",
+];
+
+/// Runs the suite; `args` are passed to its test runner (names of tests, `--nocapture`, …). Prints the matrices of
+/// agents and scenarios. A full run fails if the document contains a different matrix of Selvedge's own agents; the
+/// matrix of the stop gate is written to it with its date. With `--newest` as the first argument it runs with the
+/// newest agents.
 pub(crate) fn run(args: &[&str]) -> XtaskResult {
     if let ["--newest", args @ ..] = args {
         return newest::run(args);
     }
-    let (ended, matrix) = run_suite(&mut suite_command(args)?)?;
-    let table = matrix.to_markdown();
-    if let Some(table) = &table {
+    let (ended, agents, gate) = run_suite(&mut suite_command(args)?)?;
+    let table = agents.to_markdown();
+    for table in [&table, &gate.to_markdown()].into_iter().flatten() {
         println!("{table}");
     }
     if !ended.success() {
         return Err(format!("the end-to-end suite failed: {ended}").into());
+    }
+    if gate.is_complete(GATED_AGENTS) {
+        write_gate_matrix(&gate)?;
     }
     let document = std::fs::read_to_string(workspace::root().join(DOCUMENT))?;
     let differs = args.is_empty() && table.is_some_and(|table| !document.contains(&table));
@@ -70,17 +91,44 @@ pub(crate) fn run(args: &[&str]) -> XtaskResult {
     Ok(())
 }
 
-/// Runs the suite's command, shows its output, and returns its matrix.
-fn run_suite(command: &mut Command) -> XtaskResult<(ExitStatus, AgentMatrix)> {
+/// Runs the suite's command, shows its output, and returns its matrices: of Selvedge's own agents, and of the stop gate.
+fn run_suite(command: &mut Command) -> XtaskResult<(ExitStatus, AgentMatrix, AgentMatrix)> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
-    let mut matrix = AgentMatrix::default();
+    let (mut agents, mut gate) = (AgentMatrix::new(AGENTS), AgentMatrix::new(GATE));
     let output = child.stdout.take().ok_or("the suite has no output")?;
     for line in BufReader::new(output).lines() {
         let line = line?;
         println!("{line}");
-        matrix.read_line(&line);
+        agents.read_line(&line);
+        gate.read_line(&line);
     }
-    Ok((child.wait()?, matrix))
+    Ok((child.wait()?, agents, gate))
+}
+
+/// Writes the matrix of the stop gate to the document, with the date and the versions of the agents.
+fn write_gate_matrix(gate: &AgentMatrix) -> XtaskResult {
+    let path = workspace::root().join(DOCUMENT);
+    let document = std::fs::read_to_string(&path)?;
+    let [begin, end] = GATE_MARKS;
+    let around = document
+        .split_once(begin)
+        .and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+    let (before, after) = around.ok_or_else(|| format!("{DOCUMENT} has no `{}`", begin.trim()))?;
+    let packages = std::fs::read_to_string(workspace::root().join(SUITE).join("package.json"))?;
+    let packages: serde_json::Value = serde_json::from_str(&packages)?;
+    let versions = GATE_PACKAGES.map(|name| {
+        let version = packages["dependencies"][name].as_str().unwrap_or("?");
+        format!("`{name}` {version}")
+    });
+    let mut date = Command::new("date");
+    let date = date.args(["-u", "+%Y-%m-%d"]).output()?.stdout;
+    let date = String::from_utf8_lossy(&date).trim().to_owned();
+    let table = gate.to_markdown().unwrap_or_default();
+    let versions = versions.join(", ");
+    let text =
+        format!("{before}{begin}\nPlayed on {date} with {versions}.\n\n{table}\n{end}{after}");
+    std::fs::write(path, text)?;
+    Ok(())
 }
 
 /// Installs what the selected tests need; returns the command that runs them.

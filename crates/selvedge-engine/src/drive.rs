@@ -7,7 +7,7 @@ use selvedge_core::machine::{IllegalInputError, Input, JournalState, decide, evo
 use selvedge_core::model::{
     ENVELOPE_VERSION, EffectKind, Envelope, Event, RetryPolicy, RunId, Timestamp,
 };
-use selvedge_core::redact::RedactError;
+use selvedge_core::redact::{RedactError, Redactor};
 use selvedge_core::run::{PendingEffect, Phase, Run, RunControl};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -46,6 +46,69 @@ pub enum StopRequest {
 pub trait Observer: Progress {
     /// Receives an event and the state of the run after it.
     fn on_event(&self, envelope: &Envelope, run: &Run);
+}
+
+/// Appends the events of inputs to a run's journal, without running effects.
+pub struct RunJournal<'a> {
+    /// Receives the run's events.
+    pub sink: &'a dyn EventSink,
+    /// Removes secrets from events, and so from everything that is derived from the journal: later prompts, reports
+    /// and what is sent to a hub.
+    pub redactor: &'a Redactor,
+    /// Clock.
+    pub now: fn() -> Timestamp,
+}
+
+impl RunJournal<'_> {
+    /// Decides, evolves and appends; returns the new state and the appended events. A paid effect that is next then is
+    /// journalled as started with them, if `may_start` accepts it.
+    ///
+    /// # Errors
+    ///
+    /// See [`DriveError`]. Nothing is appended then.
+    pub async fn step(
+        &self,
+        run_id: RunId,
+        state: JournalState,
+        input: Input,
+        may_start: impl Fn(&Run) -> bool,
+    ) -> Result<(JournalState, Vec<Envelope>), DriveError> {
+        let at = (self.now)();
+        let expected_seq = state.seq;
+        let mut next = state.clone();
+        let mut appended = Vec::new();
+        let mut fold = |next: &mut JournalState, events: Vec<Event>| {
+            for event in events {
+                let seq = next.seq + 1;
+                let envelope = Envelope {
+                    v: ENVELOPE_VERSION,
+                    run_id,
+                    seq,
+                    at,
+                    event,
+                };
+                *next = evolve(std::mem::take(next), &envelope);
+                appended.push(envelope);
+            }
+        };
+        let events = self.redacted(decide(&state, input)?)?;
+        fold(&mut next, events);
+        if let Some(effect) = next_paid_effect(&next, may_start) {
+            let events = self.redacted(decide(&next, Input::Start { effect: effect.id })?)?;
+            fold(&mut next, events);
+        }
+        match self.sink.append(expected_seq, appended.clone()).await? {
+            AppendResult::Fenced => Err(DriveError::Fenced),
+            AppendResult::Committed => Ok((next, appended)),
+        }
+    }
+
+    fn redacted(&self, events: Vec<Event>) -> Result<Vec<Event>, RedactError> {
+        events
+            .into_iter()
+            .map(|event| self.redactor.redact_event(event))
+            .collect()
+    }
 }
 
 /// Drives one run.
@@ -156,67 +219,38 @@ impl Driver<'_> {
         }
     }
 
-    /// Decides, appends and evolves.
+    /// Takes one step, and reports its events.
     async fn step(
         &self,
         run_id: RunId,
         state: JournalState,
         input: Input,
     ) -> Result<JournalState, DriveError> {
-        let at = (self.now)();
-        let expected_seq = state.seq;
-        let mut next = state.clone();
-        let mut appended = Vec::new();
-        let mut fold = |next: &mut JournalState, events: Vec<Event>| {
-            for event in events {
-                let seq = next.seq + 1;
-                let envelope = Envelope {
-                    v: ENVELOPE_VERSION,
-                    run_id,
-                    seq,
-                    at,
-                    event,
-                };
-                *next = evolve(std::mem::take(next), &envelope);
-                appended.push(envelope);
-            }
+        let journal = RunJournal {
+            sink: self.sink,
+            redactor: self.context.agents.redactor(),
+            now: self.now,
         };
-        let events = self.redacted(decide(&state, input)?)?;
-        fold(&mut next, events);
-        if let Some(effect) = self.next_paid_effect(&next) {
-            let events = self.redacted(decide(&next, Input::Start { effect: effect.id })?)?;
-            fold(&mut next, events);
-        }
-        match self.sink.append(expected_seq, appended.clone()).await? {
-            AppendResult::Fenced => Err(DriveError::Fenced),
-            AppendResult::Committed => {
-                if let Some(run) = &next.run {
-                    for envelope in &appended {
-                        self.observer.on_event(envelope, run);
-                    }
-                }
-                Ok(next)
+        let may_start = |run: &Run| self.requested_stop(run).is_none();
+        let (next, appended) = journal.step(run_id, state, input, may_start).await?;
+        if let Some(run) = &next.run {
+            for envelope in &appended {
+                self.observer.on_event(envelope, run);
             }
         }
+        Ok(next)
     }
+}
 
-    /// Removes secrets from events, and so from everything that is derived from the journal: later prompts, reports
-    /// and what is sent to a hub.
-    fn redacted(&self, events: Vec<Event>) -> Result<Vec<Event>, RedactError> {
-        let redactor = self.context.agents.redactor();
-        events
-            .into_iter()
-            .map(|event| redactor.redact_event(event))
-            .collect()
-    }
-
-    /// The next paid effect, unless it is already journalled as started.
-    fn next_paid_effect(&self, state: &JournalState) -> Option<PendingEffect> {
-        let run = state.run.as_ref().filter(|run| is_in_progress(run))?;
-        let free = run.control == RunControl::Running && self.requested_stop(run).is_none();
-        let next = run.pending.first().filter(|_| free)?;
-        (next.kind.retry_policy() != RetryPolicy::Idempotent && !next.started).then(|| next.clone())
-    }
+/// The next paid effect, unless it is already journalled as started.
+fn next_paid_effect(
+    state: &JournalState,
+    may_start: impl Fn(&Run) -> bool,
+) -> Option<PendingEffect> {
+    let run = state.run.as_ref().filter(|run| is_in_progress(run))?;
+    let free = run.control == RunControl::Running && may_start(run);
+    let next = run.pending.first().filter(|_| free)?;
+    (next.kind.retry_policy() != RetryPolicy::Idempotent && !next.started).then(|| next.clone())
 }
 
 fn is_wait(pending: &PendingEffect) -> bool {

@@ -24,7 +24,7 @@ mod tools;
 
 pub use check_error::CheckError;
 pub use check_slots::{CheckSlots, SLOT_VARIABLE};
-pub use drive::{DriveError, Driver, Observer, StopRequest};
+pub use drive::{DriveError, Driver, Observer, RunJournal, StopRequest};
 pub use effects::{RunContext, wait_until};
 pub use gates::{
     BaseRevision, JudgeGate, OpenVerificationRoom, Verification, VerificationRoomSlot,

@@ -22,7 +22,7 @@ use selvedge_core::model::TreeId;
 use crate::hub_client::HubArgs;
 use crate::output::{OutputFormat, ReportArgs};
 
-pub(crate) use agents::{ClaudeStopArgs, HookCommand, McpArgs};
+pub(crate) use agents::{HookArgs, InstallArgs, McpArgs};
 pub(crate) use attest::AttestCommand;
 pub(crate) use dashboard::{StatsArgs, UiArgs};
 pub(crate) use fleet::{
@@ -124,11 +124,23 @@ pub(crate) enum CliCommand {
     /// Generate keys for attestations, and verify attestations.
     #[command(subcommand, after_help = attest::ABOUT)]
     Attest(AttestCommand),
-    /// Run as an agent's stop hook.
+    /// Set up the stop gate, the tools and a skill in an agent that you start yourself.
     ///
-    /// The hook blocks the agent from finishing until the checks pass.
-    #[command(subcommand, after_help = agents::CLAUDE_STOP)]
-    Hook(HookCommand),
+    /// Writes files of its own and entries in the agent's settings; the rest of the settings is not touched. Running
+    /// it again changes nothing. Then start the agent as usual.
+    Install(InstallArgs),
+    /// Remove what `selvedge install` set up.
+    ///
+    /// Removes only entries and files of Selvedge. A file of its own that was changed since is kept.
+    Uninstall(InstallArgs),
+    /// Answer the hooks of an agent that you started: its stop gate.
+    ///
+    /// The agent may finish only once the project's checks pass. `selvedge install` sets the hooks up. Reads an event
+    /// of the agent's session from standard input. At the session's start, and at each prompt after verified work,
+    /// records the files from which the work begins, and runs the checks on them in the background. When the agent wants
+    /// to stop, runs the checks, also with the original tests if tests were changed; while they fail, the agent has to
+    /// go on and gets a digest of the failures.
+    Hook(HookArgs),
     /// Run a tool server for agents (Model Context Protocol).
     ///
     /// It uses standard input and output.

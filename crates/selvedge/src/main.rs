@@ -2,7 +2,8 @@
 //!
 //! Internal subcommands are handled first, before any parsing or setup: the supervisor of a process tree, which must
 //! start in about a millisecond; the sandbox's init process, which restricts itself and executes a program; the parsers
-//! that a hostile file may crash; and the scripted agent of the demo and the tests. Everything else is the command line
+//! that a hostile file may crash; the baseline of an agent's session, in the background; and the scripted agent of the
+//! demo and the tests. Everything else is the command line
 //! in [`cli`], with one file per command in [`commands`].
 
 #[macro_use]
@@ -13,9 +14,9 @@ mod cli;
 mod commands;
 mod demo;
 mod error;
-mod hook;
 mod hub_client;
 mod init;
+mod install;
 mod judges;
 mod launch;
 mod local;
@@ -26,6 +27,7 @@ mod sandbox_setup;
 mod scripted_agent;
 mod secrets;
 mod settings;
+mod stop_gate;
 mod terminal;
 mod ui;
 mod worker;
@@ -46,6 +48,9 @@ fn main() -> ExitCode {
         }
         Some("__sandbox-probe") => {
             return selvedge_engine::sandbox::probe_main(args.get(2..).unwrap_or_default());
+        }
+        Some("__gate-baseline") => {
+            return stop_gate::baseline_main(args.get(2..).unwrap_or_default());
         }
         Some("__parse") => return selvedge_engine::syntax::run_parser(),
         Some("__agent") => {

@@ -58,7 +58,7 @@ pub(super) fn run(args: &[&str]) -> XtaskResult {
     };
     let mut tests = test_command(filters);
     set_programs(&mut tests, &programs_in(&npm), &python, &agents)?;
-    let (ended, matrix) = run_suite(&mut tests)?;
+    let (ended, matrix, _) = run_suite(&mut tests)?;
     let mut report = String::from("| agent | pinned | newest | result |\n|---|---|---|---|\n");
     let mut has_failed = !ended.success();
     for version in &versions {

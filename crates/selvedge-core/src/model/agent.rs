@@ -32,6 +32,8 @@ pub enum AgentKind {
     Command,
     /// The task's own command line: deterministic, never retried.
     Shell,
+    /// A session that its user started: the agent's program calls Selvedge through its hooks. Not configurable.
+    External,
 }
 
 /// How reliably an agent's cost is known.
@@ -66,7 +68,7 @@ pub struct AgentCapabilities {
 pub const PRECONFIGURED_PROGRAMS: [&str; 5] = ["cursor", "amp", "droid", "copilot", "goose"];
 
 impl AgentKind {
-    /// All kinds, in the order in which they are listed.
+    /// All kinds that a configuration can name, in the order in which they are listed.
     pub const ALL: [Self; 12] = [
         Self::Claude,
         Self::Codex,
@@ -169,6 +171,14 @@ impl AgentKind {
                 api_retries: 1,
                 supports_turn_limit: false,
                 ..AGENT
+            },
+            Self::External => AgentCapabilities {
+                name: "external",
+                api_retries: 0,
+                supports_turn_limit: false,
+                cost_reporting: CostReporting::Unreliable,
+                reports_tokens: false,
+                supports_effort: false,
             },
         }
     }

@@ -9,8 +9,8 @@ use selvedge_digest::{DEFAULT_BUDGET_TOKENS, estimate_tokens};
 use super::names::{UnlistedFailures, first_names};
 use super::untrusted::{fence, head_within, heads_within, one_line, tail_within};
 use crate::model::{
-    AttemptEnd, BetweenAttempts, CheckReport, CheckStatus, GuardReport, Report, ReportStatus,
-    StepKind,
+    AgentKind, AttemptEnd, BetweenAttempts, CheckReport, CheckStatus, GuardReport, Report,
+    ReportStatus, StepKind,
 };
 use crate::run::{Attempt, Run};
 use crate::sanitize::sanitize_text;
@@ -49,6 +49,8 @@ const FEEDBACK_TOKENS: usize = 300;
 #[derive(Template)]
 #[template(path = "correction.txt", escape = "none")]
 struct CorrectivePrompt {
+    /// Whether the agent goes on in the session that it wanted to end.
+    same_session: bool,
     retry: u32,
     max_retries: u32,
     workspace_state: &'static str,
@@ -98,12 +100,15 @@ pub(super) fn build_correction(run: &Run) -> Option<String> {
         .sum();
     let digest_budget = remaining.min(DEFAULT_BUDGET_TOKENS + names);
     remaining -= fill_digests(&mut correction, report, digest_budget);
-    correction.previous_output = quotation(attempt, remaining);
+    if correction.previous_output.is_some() {
+        correction.previous_output = quotation(attempt, remaining);
+    }
     correction.fence = choose_fence(run, &correction);
     correction.render().ok()
 }
 
 fn build_context(run: &Run, attempt: &Attempt, report: &Report) -> CorrectivePrompt {
+    let same_session = run.spec.agent.kind == AgentKind::External;
     let failed: Vec<_> = report.failing_checks().collect();
     let is_crossed = report.still_failing().is_some();
     let gates = report
@@ -143,6 +148,7 @@ fn build_context(run: &Run, attempt: &Attempt, report: &Report) -> CorrectivePro
             .map(|text| head_within(&sanitize_text(text), FEEDBACK_TOKENS)),
     });
     CorrectivePrompt {
+        same_session,
         retry: run.used_attempts(),
         max_retries: run.spec.max_verification_retries,
         workspace_state: workspace_state(run),
@@ -164,7 +170,7 @@ fn build_context(run: &Run, attempt: &Attempt, report: &Report) -> CorrectivePro
         earlier: earlier_lines(run, attempt.attempt_number),
         circle: find_oscillation(run),
         offences: violation_lines(report),
-        previous_output: Some(String::new()),
+        previous_output: (!same_session).then(String::new),
     }
 }
 

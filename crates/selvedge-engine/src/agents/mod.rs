@@ -12,6 +12,7 @@ mod chat;
 mod claude;
 mod codex;
 mod command;
+mod external;
 mod final_message;
 mod gemini;
 mod jsonl;
@@ -43,6 +44,7 @@ pub use api::ApiAgent;
 pub use claude::ClaudeAgent;
 pub use codex::CodexAgent;
 pub use command::CommandAgent;
+pub use external::ExternalAgent;
 pub use final_message::TEXT_LIMIT;
 pub use gemini::GeminiAgent;
 pub use mini::MiniSweAgent;
@@ -129,5 +131,6 @@ pub fn agent_for(spec: &AgentSpec) -> Box<dyn Agent> {
         AgentKind::Api => Box::new(ApiAgent::default()),
         AgentKind::Command => Box::new(CommandAgent),
         AgentKind::Shell => Box::new(ShellAgent),
+        AgentKind::External => Box::new(ExternalAgent),
     }
 }

@@ -70,7 +70,7 @@ pub fn check_program(agent: &AgentSpec, workspace: &Path) -> Result<(), ProgramN
         kind => match (agent.program.first(), kind) {
             (Some(program), _) => program,
             // An agent without a program is rejected when it runs.
-            (None, AgentKind::Command | AgentKind::Shell) => return Ok(()),
+            (None, AgentKind::Command | AgentKind::Shell | AgentKind::External) => return Ok(()),
             (None, kind) => kind.name(),
         },
     };

@@ -63,6 +63,40 @@ impl BaseRevision {
         })
     }
 
+    /// Copies a snapshot of `snapshots`, which contains the folder `workspace` (canonical). The user's last commit, if
+    /// there is one, is the revision that tools find in the copy. Blocks.
+    ///
+    /// # Errors
+    /// The snapshot is missing, or the files cannot be written.
+    pub fn of_snapshot(
+        workspace: &Path,
+        snapshots: &Workspace,
+        tree: &TreeId,
+    ) -> Result<Self, WorkspaceError> {
+        let failed = |error| WorkspaceError::io("create a folder for a snapshot", workspace, error);
+        let folder = TempDir::with_prefix("selvedge-since-").map_err(failed)?;
+        let copy = folder.path().join("tree");
+        fs::create_dir(&copy).map_err(failed)?;
+        if snapshots.is_git() && check_out(snapshots.dir(), "HEAD", &copy).is_err() {
+            // There is no commit yet.
+            fs::remove_dir_all(&copy).map_err(failed)?;
+            fs::create_dir(&copy).map_err(failed)?;
+        }
+        let restored = Workspace::open(&copy, &folder.path().join("restored"))?;
+        restored.import_snapshot(snapshots, tree)?;
+        restored.restore(tree)?;
+        let below = workspace
+            .strip_prefix(snapshots.dir())
+            .unwrap_or(Path::new(""));
+        let revision_dir = copy.join(below);
+        fs::create_dir_all(&revision_dir).map_err(failed)?;
+        Ok(Self {
+            folder,
+            workspace: workspace.to_owned(),
+            revision_dir,
+        })
+    }
+
     /// The workspace's files at the revision.
     pub fn dir(&self) -> &Path {
         &self.revision_dir

@@ -2,47 +2,55 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Args;
+use selvedge_core::model::RunSpec;
+
+use crate::stop_gate::HookAgent;
 
 /// `selvedge hook`
-#[derive(Debug, Subcommand)]
-pub(crate) enum HookCommand {
-    /// Claude Code's Stop hook: block the agent from finishing until the project's checks pass.
-    ///
-    /// Reads the hook's JSON from standard input and runs the checks of `selvedge.toml`. If they fail,
-    /// the agent is blocked and gets a digest of the failures. After --max-blocks times, it may stop,
-    /// and its work is reported as not verified.
-    #[command(after_help = CLAUDE_STOP)]
-    ClaudeStop(ClaudeStopArgs),
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The work from a prompt to the agent's stop is a run: `selvedge list`, `show`, `stats` and the dashboard
+have it. After --max-refusals refusals, the same failures twice, or a message of the agent that
+begins a line with `CANNOT_SATISFY:`, the agent may stop, and the user sees that the work is not
+verified. Errors of the hook, checks that cannot run, and invalid settings never hold the agent.
+
+The hook does nothing in projects without checks, if no file was changed, and for agents that
+`selvedge run` started. Nothing in the directory is changed or reverted.")]
+pub(crate) struct HookArgs {
+    /// Agent that calls the hook.
+    #[arg(value_name = "AGENT", value_enum)]
+    pub(crate) agent: HookAgent,
+    /// Maximum number of times that the agent is kept from finishing after each prompt.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=i64::from(RunSpec::MAX_RETRIES)))]
+    pub(crate) max_refusals: u32,
+    /// Directory of the project [default: the directory of the agent's session].
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
 }
 
-/// Setup instructions for `hook --help` and `hook claude-stop --help`.
-pub(crate) const CLAUDE_STOP: &str = r#"Add to .claude/settings.json of the repository, or for all repositories to ~/.claude/settings.json:
-
-  {
-    "hooks": {
-      "Stop": [
-        { "hooks": [
-          { "type": "command", "command": "selvedge hook claude-stop", "timeout": 300 }
-        ] }
-      ]
-    }
-  }
-
-The timeout, in seconds, must be long enough for the checks: if the hook times out, the agent may
-stop. The hook does nothing in projects without checks and for agents that `selvedge run` started.
-
-Errors of the hook itself exit with 1 and never block the agent."#;
-
-/// `selvedge hook claude-stop`
+/// `selvedge install`, `selvedge uninstall`
 #[derive(Debug, Args)]
-pub(crate) struct ClaudeStopArgs {
-    /// Maximum number of times that the agent is blocked after each message of the user. Claude Code
-    /// itself silently ignores the ninth consecutive block.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=7))]
-    pub(crate) max_blocks: u32,
-    /// Directory of the project [default: $CLAUDE_PROJECT_DIR, or the session's directory].
-    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
+#[command(after_help = "\
+Examples:
+  selvedge install claude             this repository: .claude/skills/selvedge, a plug-in
+  selvedge install codex --user       all of your repositories
+  selvedge install gemini --dry-run   print the changes instead
+
+Claude Code loads the plug-in of a repository once you trust the directory; Codex asks you to review new
+hooks (/hooks).")]
+pub(crate) struct InstallArgs {
+    /// Agent to set up.
+    #[arg(value_name = "AGENT", value_enum)]
+    pub(crate) agent: HookAgent,
+    /// In your own settings, for all directories, instead of the repository's.
+    #[arg(long)]
+    pub(crate) user: bool,
+    /// Print the changes without making them.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Directory to set up [default: the repository of the current directory].
+    #[arg(long, value_name = "PATH", conflicts_with = "user", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
 }
 

@@ -17,7 +17,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     (
         "Agent and CI commands",
-        &["digest", "hook", "mcp", "attest"],
+        &["install", "uninstall", "digest", "mcp", "hook", "attest"],
     ),
     (
         "Hub commands",

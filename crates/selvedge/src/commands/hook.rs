@@ -1,80 +1,87 @@
-//! `selvedge hook`: runs the checks as an agent's stop hook. An exit code of 2 would block the agent, so no failure of
+//! `selvedge hook`: answers the hooks of an agent's program. An exit code of 2 would hold the agent, so no failure of
 //! the hook may use it.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use selvedge_core::export::{ReportVerdict, ResultCategory};
-use selvedge_core::prompt;
+use selvedge_core::config::Flags;
 
-use super::environment;
-use super::run_checks::{build_runtime, load_project_checks, run_checks};
-use crate::cli::{ClaudeStopArgs, HookCommand};
+use super::run::is_in_git;
+use super::{canonical_directory, environment, load_settings, working_directory};
+use crate::cli::HookArgs;
 use crate::error::CliError;
-use crate::hook::{BlockCounter, HookCheckResult, HookResponse, StopHookInput, decide_response};
 use crate::local::StateDir;
-use crate::output::json::{self, JsonReporter};
+use crate::output::json;
+use crate::stop_gate::{GateAnswer, GateProject, StopGate};
 use crate::streams::output_failed;
+use crate::terminal::one_line;
 
-/// Exit code if the hook itself fails: shown to the user, and the agent stops.
-const EXIT_HOOK_FAILED: u8 = 1;
+/// Exit code if the answer cannot be written: the agent stops.
+const EXIT_NOT_WRITTEN: u8 = 1;
 /// Size limit for the input, in bytes. The input contains the agent's last message.
 const MAX_INPUT_BYTES: u64 = 16 << 20;
-/// Token limit for all digests together, to save the agent's context.
-const DIGEST_TOKENS: usize = 1_000;
+/// Maximum length of an error in the message for the user, in characters.
+const ERROR_CHARS: usize = 500;
 
-pub(super) fn run(command: &HookCommand) -> u8 {
-    let HookCommand::ClaudeStop(args) = command;
-    match claude_stop(args) {
-        Ok(answer) => {
-            json::print_json(&answer);
-            if output_failed() { EXIT_HOOK_FAILED } else { 0 }
+pub(super) fn run(args: &HookArgs) -> u8 {
+    let answer = answer(args).unwrap_or_else(|error| {
+        error.print();
+        let error = one_line(&error.to_plain_text(), ERROR_CHARS);
+        GateAnswer::Allow {
+            message: format!(
+                "Selvedge: NOT VERIFIED: the stop gate failed and lets the agent go: {error}"
+            ),
         }
-        Err(error) => {
-            error.print();
-            EXIT_HOOK_FAILED
-        }
+    });
+    if let Some(message) = answer.message().filter(|_| !args.agent.shows_messages()) {
+        errln!("{message}");
     }
+    json::print_json(&args.agent.format_answer(&answer));
+    if output_failed() { EXIT_NOT_WRITTEN } else { 0 }
 }
 
-fn claude_stop(args: &ClaudeStopArgs) -> Result<HookResponse, CliError> {
+fn answer(args: &HookArgs) -> Result<GateAnswer, CliError> {
     let environment = environment();
-    let stop = StopHookInput::parse(&read_input()?).map_err(CliError::usage)?;
     let variable = |name: &str| {
         let found = environment.iter().find(|(it, _)| it == name);
         found.map(|(_, value)| value.as_str())
     };
+    let request = args
+        .agent
+        .parse_request(&read_input()?)
+        .map_err(CliError::usage)?;
     if variable("SELVEDGE_RUN_ID").is_some() {
         // The run that started this agent verifies its work.
-        return Ok(HookResponse::default());
+        return Ok(GateAnswer::Silent);
     }
-    let project = variable("CLAUDE_PROJECT_DIR").map(Path::new);
-    let dir = args.dir.as_deref().or(project).or(stop.cwd.as_deref());
+    let mut project = args.agent.project_variables().iter();
+    let project = project.find_map(|name| variable(name)).map(PathBuf::from);
+    let dir = args.dir.clone().or(project).or(request.dir);
+    let dir = canonical_directory(dir.as_deref())?;
     let home = StateDir::from_environment(&environment)?;
-    let counter = BlockCounter::for_session(home.root(), &stop.session_id);
-    if !stop.was_blocked_before {
-        counter.reset();
-    }
-    let blocks = counter.count();
-    let found = run_hook_checks(dir, &environment)?;
-    let reason = match &found {
-        HookCheckResult::Failed { reason, .. } => reason.clone(),
-        HookCheckResult::Passed(_) | HookCheckResult::NotRun(_) | HookCheckResult::NoChecks => {
-            String::new()
-        }
+    let gate = StopGate {
+        home: &home,
+        agent: args.agent,
+        session_id: &request.session_id,
+        dir: &dir,
+        max_refusals: args.max_refusals,
+        load_project: &|| load_project(&home, &dir, &environment),
     };
-    let answer = decide_response(found, blocks, args.max_blocks);
-    if !answer.is_blocking() {
-        return Ok(answer);
-    }
-    // Block only if the block can be counted, or if the agent's program reports that it is the first one.
-    match counter.store(blocks + 1) {
-        Err(error) if stop.was_blocked_before => {
-            let why = format!("the number of blocks cannot be stored ({error})");
-            Ok(HookResponse::allow_unverified(&reason, &why))
-        }
-        _ => Ok(answer),
-    }
+    gate.handle(&request.event)
+}
+
+fn load_project(
+    home: &StateDir,
+    dir: &Path,
+    environment: &[(String, String)],
+) -> Result<GateProject, CliError> {
+    let settings = load_settings(dir, &Flags::default(), environment)?;
+    let dir = working_directory(&settings, dir);
+    Ok(GateProject {
+        in_git: is_in_git(home, &dir)?,
+        dir,
+        settings: settings.resolved,
+    })
 }
 
 fn read_input() -> Result<String, CliError> {
@@ -85,30 +92,4 @@ fn read_input() -> Result<String, CliError> {
         .read_to_string(&mut text);
     read.map_err(|error| CliError::usage(format!("cannot read the hook's input: {error}")))?;
     Ok(text)
-}
-
-fn run_hook_checks(
-    dir: Option<&Path>,
-    environment: &[(String, String)],
-) -> Result<HookCheckResult, CliError> {
-    let Some(checks) = load_project_checks(dir, environment)? else {
-        return Ok(HookCheckResult::NoChecks);
-    };
-    let checks = match checks {
-        Ok(checks) => checks,
-        Err(error) => return Ok(HookCheckResult::NotRun(error.to_string())),
-    };
-    let progress = JsonReporter::default();
-    let report = build_runtime()?.block_on(run_checks(&checks, &progress))?;
-    let verdict = ReportVerdict::of_report(&report);
-    let reason = verdict.reason;
-    Ok(match verdict.category {
-        ResultCategory::Verified => HookCheckResult::Passed(reason),
-        ResultCategory::Unchecked => HookCheckResult::NoChecks,
-        ResultCategory::NotVerified => HookCheckResult::Failed {
-            feedback: prompt::feedback(&report, DIGEST_TOKENS),
-            reason,
-        },
-        ResultCategory::NotJudged => HookCheckResult::NotRun(reason),
-    })
 }

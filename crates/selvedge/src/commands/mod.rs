@@ -12,6 +12,7 @@ mod gc;
 mod hook;
 mod hub;
 mod init;
+mod install;
 mod isolated_clone;
 mod known_failures;
 mod list;
@@ -66,7 +67,9 @@ pub(crate) fn run(command: CliCommand) -> Result<u8, CliError> {
         CliCommand::Worker(args) => fleet::worker(args),
         CliCommand::Config(command) => config::run(&command),
         CliCommand::Attest(command) => attest::run(&command),
-        CliCommand::Hook(command) => Ok(hook::run(&command)),
+        CliCommand::Hook(args) => Ok(hook::run(&args)),
+        CliCommand::Install(args) => install::install(&args),
+        CliCommand::Uninstall(args) => install::uninstall(&args),
         CliCommand::Hub(args) => hub::run_hub(&args),
         CliCommand::Mcp(args) => mcp::run(&args),
         CliCommand::Completions { shell } => Ok(man::completions(shell)),

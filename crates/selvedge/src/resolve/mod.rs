@@ -11,8 +11,8 @@ use selvedge_core::config::{Origin, ResolvedConfig};
 use selvedge_core::crossing::ExpectedChanges;
 use selvedge_core::guard::Protection;
 use selvedge_core::model::{
-    AgentKind, AgentSpec, BaselineMode, RunSpec, SessionLimits, Step, StepKind, Task, TaskId,
-    VerificationPlan,
+    AgentKind, AgentSpec, BaselineMode, BetweenAttempts, Budget, OnExhausted, RunSpec,
+    SessionLimits, SetupSpec, Step, StepKind, Task, TaskId, VerificationPlan,
 };
 use selvedge_core::route::{named_agents, route};
 use selvedge_engine::agents::check_program;
@@ -53,6 +53,40 @@ pub(crate) fn run_spec(
     for agent in agents.filter(|_| !settings.sandbox.agents_in_image()) {
         check_program(agent, dir).map_err(CliError::usage)?;
     }
+    spec_with_agents(task, settings, dir, in_git, agent, escalation)
+}
+
+/// Resolves a task for an agent that its user has started: only the checks decide about the work, and nothing is ever
+/// reverted.
+pub(crate) fn external_spec(
+    task: &Task,
+    settings: &ResolvedConfig,
+    dir: &Path,
+    in_git: bool,
+    agent: AgentSpec,
+) -> Result<RunSpec, CliError> {
+    let task = Task {
+        verification_tier: Some(1),
+        ..task.clone()
+    };
+    let resolved = spec_with_agents(&task, settings, dir, in_git, agent, Vec::new())?;
+    Ok(RunSpec {
+        budget: Budget::default(),
+        between_attempts: BetweenAttempts::Keep,
+        on_exhausted: OnExhausted::Last,
+        setup: SetupSpec::default(),
+        ..resolved.spec
+    })
+}
+
+fn spec_with_agents(
+    task: &Task,
+    settings: &ResolvedConfig,
+    dir: &Path,
+    in_git: bool,
+    agent: AgentSpec,
+    escalation: Vec<AgentSpec>,
+) -> Result<ResolvedSpec<RunSpec>, CliError> {
     let verification = verification_plan(task, settings, dir, in_git)?;
     let snapshots = settings.snapshots && in_git;
     let tier = task.verification_tier.unwrap_or(settings.verification_tier);

@@ -1,5 +1,5 @@
-//! The real Claude Code as the caller: its Stop hook, and Selvedge as its MCP server. The tests start the agent
-//! directly, as a user would; its model is scripted.
+//! The real Claude Code as the caller of Selvedge's MCP server. The tests start the agent directly, as a user would; its
+//! model is scripted.
 
 use selvedge_testkit::{CommandOutput, Invocation, ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
@@ -36,61 +36,9 @@ fn claude(env: &TestEnv, server: &ModelServer, more: &[&str]) -> Invocation {
         .stdin("Write the answer into the file `answer`.")
 }
 
-/// Writes the settings from the guide, with the path of this program.
-fn with_hook(env: &TestEnv) {
-    let hook = format!("'{}' hook claude-stop", env!("CARGO_BIN_EXE_selvedge"));
-    let hook = json!({"type": "command", "command": hook, "timeout": 300});
-    let settings = json!({"hooks": {"Stop": [{"hooks": [hook]}]}});
-    env.write(".claude/settings.json", settings.to_string());
-}
-
 fn result(out: &CommandOutput) -> String {
     out.assert_code(0);
     out.json()["result"].as_str().unwrap_or_default().to_owned()
-}
-
-#[test]
-fn stop_hook_blocks_claude_code_until_checks_pass() {
-    let env = project();
-    with_hook(&env);
-    let server = ModelServer::start([
-        writes(&env, "41\n"),
-        ScriptedTurn::text("It is 41."),
-        writes(&env, "42\n"),
-        ScriptedTurn::text("It is 42."),
-    ]);
-    let out = claude(&env, &server, &[]).run();
-    assert_eq!(result(&out), "It is 42.");
-    assert_eq!(server.turns_left(), 0);
-    let request_bodies = server
-        .requests()
-        .iter()
-        .map(|it| it.body.to_string())
-        .collect::<String>();
-    assert!(
-        request_bodies.contains("answer: FAIL (exited with 1)"),
-        "the digest reaches the model"
-    );
-    assert_eq!(env.read("answer"), "42\n");
-}
-
-#[test]
-fn stop_hook_gives_up_on_an_agent_that_fixes_nothing() {
-    let env = project();
-    with_hook(&env);
-    let server = ModelServer::start([
-        ScriptedTurn::text("Done."),
-        ScriptedTurn::text("Done again."),
-        ScriptedTurn::text("Really done."),
-        ScriptedTurn::text("It is not verified: I cannot mend it."),
-    ]);
-    let out = claude(&env, &server, &[]).run();
-    assert_eq!(result(&out), "It is not verified: I cannot mend it.");
-    assert_eq!(
-        server.turns_left(),
-        0,
-        "three times held back, and then let go"
-    );
 }
 
 #[test]

@@ -20,6 +20,7 @@ mod corrected;
 mod disk_full;
 mod dist;
 mod fixtures;
+mod gate;
 mod replays;
 mod reports;
 mod slow;

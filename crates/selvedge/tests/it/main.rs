@@ -27,6 +27,7 @@ mod fleet;
 mod formats;
 mod hook;
 mod hostile;
+mod install;
 mod interruptions;
 mod judges;
 mod mcp;

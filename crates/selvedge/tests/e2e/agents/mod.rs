@@ -16,6 +16,7 @@ mod opencode;
 mod qwen;
 mod scenarios;
 
+pub(crate) use opencode::config as opencode_config;
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 
 /// The properties of an agent that the scenarios depend on.

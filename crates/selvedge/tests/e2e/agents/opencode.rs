@@ -28,8 +28,8 @@ fn settings(_: &TestEnv, server: &ModelServer) -> String {
     format!("program = {program}\nmodel = \"loopback/scripted\"\n{provider}")
 }
 
-/// Environment variables that set this server as the model and disable downloads.
-pub(super) fn provider(server: &ModelServer) -> String {
+/// Settings with this server as the model `loopback/scripted`.
+pub(crate) fn config(server: &ModelServer) -> String {
     let limit = json!({"context": 100_000, "output": 8_000});
     let model = json!({"name": "scripted", "tool_call": true, "limit": limit});
     let provider = json!({
@@ -37,7 +37,12 @@ pub(super) fn provider(server: &ModelServer) -> String {
         "options": {"baseURL": format!("{}/v1", server.url()), "apiKey": "dummy"},
         "models": {"scripted": model},
     });
-    let config = json!({"provider": {"loopback": provider}}).to_string();
+    json!({"provider": {"loopback": provider}}).to_string()
+}
+
+/// Environment variables that set this server as the model and disable downloads.
+pub(super) fn provider(server: &ModelServer) -> String {
+    let config = config(server);
     format!(
         "env.OPENCODE_CONFIG_CONTENT = '{config}'\n\
          env.OPENCODE_DISABLE_MODELS_FETCH = \"1\"\nenv.OPENCODE_DISABLE_LSP_DOWNLOAD = \"1\"\n",
