@@ -78,7 +78,9 @@ impl GateSession {
     /// What a prompt means.
     pub(super) fn on_prompt(&self, text: &str) -> Beginning {
         let repeats = |feedback: &String| text.contains(feedback.trim());
-        if self.last_feedback.as_ref().is_some_and(repeats) {
+        // Qwen Code also submits the results of tools, as empty prompts.
+        let is_empty = text.trim().is_empty() && self.task.is_some();
+        if is_empty || self.last_feedback.as_ref().is_some_and(repeats) {
             return Beginning::Continue;
         }
         match &self.task {

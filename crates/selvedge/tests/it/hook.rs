@@ -199,6 +199,8 @@ fn gate_continues_the_run_if_its_feedback_returns_as_a_prompt() {
     env.write("answer", "41\n");
     let answer = stop(&env, "s", false);
     prompt(&env, "s", answer["reason"].as_str().unwrap());
+    // The result of a tool.
+    prompt(&env, "s", "");
     env.write("answer", "42 again\n");
     assert!(message(&stop(&env, "s", false)).starts_with("Selvedge: verified"));
     let shown = env.selvedge(["show", "--format", "json"]).run().json();
