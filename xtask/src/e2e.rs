@@ -124,9 +124,9 @@ fn write_gate_matrix(gate: &AgentMatrix) -> XtaskResult {
     let date = date.args(["-u", "+%Y-%m-%d"]).output()?.stdout;
     let date = String::from_utf8_lossy(&date).trim().to_owned();
     let table = gate.to_markdown().unwrap_or_default();
-    let versions = versions.join(", ");
+    let versions = versions.join(",\n");
     let text =
-        format!("{before}{begin}\nPlayed on {date} with {versions}.\n\n{table}\n{end}{after}");
+        format!("{before}{begin}\nPlayed on {date} with\n{versions}.\n\n{table}\n{end}{after}");
     std::fs::write(path, text)?;
     Ok(())
 }
