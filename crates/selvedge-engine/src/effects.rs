@@ -20,14 +20,14 @@ use crate::agents::{SessionRequest, SessionRole, agent_for};
 use crate::check_error::CheckError;
 use crate::excluded_files;
 use crate::gates::{
-    BaselineCache, BaselineRun, DependencyInstaller, JudgeGate, OpenVerificationRoom, Verification,
-    VerificationContext, VerificationRoomSlot, VerificationTrees, compose_base,
+    BaselineCache, BaselineRun, DependencyInstaller, JudgeGate, OpenVerificationRoom, ProtectedGit,
+    Verification, VerificationContext, VerificationRoomSlot, VerificationTrees, compose_base,
     remove_verification_room, verify,
 };
 use crate::process::Supervisor;
-use crate::sandbox::{GitConfigSnapshot, verified_restrictions};
+use crate::sandbox::verified_restrictions;
 use crate::tools;
-use crate::workspace::{VerificationRoom, Workspace, WorkspaceError};
+use crate::workspace::{ProtectedSession, VerificationRoom, Workspace, WorkspaceError};
 
 /// File in the run's directory that marks dependencies as installed in the clone.
 const SETUP_MARKER: &str = "set-up";
@@ -256,6 +256,9 @@ impl RunContext {
         if !is_needed || done.exists() {
             return Ok(());
         }
+        let (workspace, session) = (&run.spec.workspace, ProtectedSession::Setup);
+        let (git, supervisor) =
+            ProtectedGit::begin(workspace, &self.run_dir, session, &self.checks).await?;
         let place = VerificationContext {
             workspace: run.spec.workspace.clone(),
             files_root: run.spec.workspace.clone(),
@@ -264,7 +267,7 @@ impl RunContext {
             output_prefix: "start".to_owned(),
             passing_outputs: Vec::new(),
             lock: self.lock(),
-            supervisor: self.checks.clone(),
+            supervisor,
             is_baseline: true,
             setup: run.spec.setup.clone(),
         };
@@ -274,7 +277,9 @@ impl RunContext {
             progress,
             cancel,
         };
-        setup.install().await?;
+        let installed = setup.install().await;
+        git.end().await;
+        installed?;
         // Without the marker they are installed once more.
         let _ = std::fs::write(done, "");
         Ok(())
@@ -414,6 +419,12 @@ impl RunContext {
             .unwrap_or(u64::MAX)
             .min(limits.wall_ms);
         let agent = run.spec.agent_of(attempt.retry);
+        let (workspace, session) = (&run.spec.workspace, ProtectedSession::Agent);
+        let begun = ProtectedGit::begin(workspace, &self.run_dir, session, &self.agents).await;
+        let (git, supervisor) = match begun {
+            Ok(begun) => begun,
+            Err(error) => return SessionOutcome::failed(SessionStatus::Infra, error.to_string()),
+        };
         let request = SessionRequest {
             agent: agent.clone(),
             prompt: attempt.prompt.clone(),
@@ -436,17 +447,16 @@ impl RunContext {
             run_dir: self.run_dir.clone(),
             tag: format!("{}.{attempt_number}", run.run_id),
             lock: self.lock(),
-            supervisor: self.agents.clone(),
+            supervisor,
         };
         if let Some(sandbox) = self.agents.sandbox().cloned() {
             // If this fails, the agent's session creates the caches that it needs.
             let _ = tokio::task::spawn_blocking(move || sandbox.prepare_caches()).await;
         }
-        let before = GitConfigSnapshot::capture(&run.spec.workspace);
         let outcome = agent_for(agent).run(&request, progress, cancel).await;
         let outcome = SessionOutcome {
             sandbox: Some(SandboxReport {
-                put_back: before.restore(),
+                put_back: git.end().await,
                 ..verified_restrictions(&self.agents)
             }),
             deleted_unkept: self
@@ -502,8 +512,16 @@ impl RunContext {
             trees.ensure_tree(&trees.start).await?;
         }
         let composed = composed.transpose()?;
-        if room.is_none() {
-            tools::mark_outdated(&self.run_dir);
+        let (mut git, mut supervisor) = (None, self.checks.clone());
+        match &room {
+            Some(open) => supervisor = open.supervisor(),
+            None => {
+                tools::mark_outdated(&self.run_dir);
+                let (workspace, session) = (&run.spec.workspace, ProtectedSession::Check);
+                let (begun, protected) =
+                    ProtectedGit::begin(workspace, &self.run_dir, session, &supervisor).await?;
+                (git, supervisor) = (Some(begun), protected);
+            }
         }
         let baseline = BaselineRun {
             context: VerificationContext {
@@ -517,9 +535,7 @@ impl RunContext {
                 output_prefix: "baseline".to_owned(),
                 passing_outputs: Vec::new(),
                 lock: self.lock(),
-                supervisor: room
-                    .as_ref()
-                    .map_or_else(|| self.checks.clone(), OpenVerificationRoom::supervisor),
+                supervisor,
                 is_baseline: true,
                 setup: run.spec.setup.clone(),
             },
@@ -534,6 +550,9 @@ impl RunContext {
             ),
         };
         let taken = baseline.run_or_reuse(progress, cancel).await;
+        if let Some(git) = git {
+            git.end().await;
+        }
         if let (Some(_), Some(trees)) = (&composed, &trees) {
             trees.ensure_tree(&trees.start).await?;
         }

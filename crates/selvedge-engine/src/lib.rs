@@ -27,7 +27,7 @@ pub use check_slots::{CheckSlots, SLOT_VARIABLE};
 pub use drive::{DriveError, Driver, Observer, RunJournal, StopRequest};
 pub use effects::{RunContext, wait_until};
 pub use gates::{
-    BaseRevision, JudgeGate, OpenVerificationRoom, Verification, VerificationRoomSlot,
-    VerificationTrees, verify,
+    BaseRevision, JudgeGate, MOVED_GIT_DIRS, OpenVerificationRoom, Verification,
+    VerificationRoomSlot, VerificationTrees, verify,
 };
 pub use sink::{AppendResult, EventSink, SinkError};

@@ -186,7 +186,8 @@ pub struct SandboxReport {
     /// Whether the checks ran in a verification room: a copy of the workspace that no agent can write.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub room: bool,
-    /// Configuration in the repository's own folder that would have made git run something, and was reverted.
+    /// Changes of git directories, and of files that git obeys, that were discarded or reverted; `.git` entries that
+    /// were moved out of the workspace; and commits that could not be taken over.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub put_back: Vec<String>,
     /// Why there is no sandbox, although one was requested.
@@ -211,7 +212,13 @@ impl SandboxReport {
         } else {
             ""
         };
-        self.describe_restrictions() + room + &put_back
+        // Without mounts, a session works in the repository itself.
+        let git = if self.backend == SandboxBackend::Landlock {
+            "; git hooks and settings are restored after each session"
+        } else {
+            ""
+        };
+        self.describe_restrictions() + git + room + &put_back
     }
 
     fn describe_restrictions(&self) -> String {

@@ -69,6 +69,8 @@ impl Checkout {
             .arg(address.as_str())
             .arg(&tree);
         run_with_timeout(clone, DOING, &root)?;
+        // The branch of the repository's HEAD is one of the clone, too.
+        ensure_branch_is_possible(&git, &tree, address, "refs/heads", branch)?;
         let base = resolve_revision(&git, &tree, revision)?.ok_or_else(|| match revision {
             Some(revision) => CheckoutError::NoRevision {
                 revision: revision.to_owned(),
@@ -94,6 +96,25 @@ impl Checkout {
         Ok(checkout)
     }
 
+    /// Ensures that the repository can have this branch: none of its branches is named like the beginning.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckoutError::BranchNameTaken`], or git fails.
+    pub fn ensure_deliverable(
+        &self,
+        address: &RepositoryAddress,
+        branch: &str,
+    ) -> Result<(), CheckoutError> {
+        ensure_branch_is_possible(
+            &self.git,
+            &self.tree(),
+            address,
+            "refs/remotes/origin",
+            branch,
+        )
+    }
+
     /// Creates our git directory, which borrows the objects of the clone.
     fn init_git_dir(&self) -> Result<(), CheckoutError> {
         let records = self.git_dir();
@@ -112,6 +133,36 @@ impl Checkout {
             .and_then(|()| fs::write(info.join("alternates"), borrowed))
             .map_err(|error| WorkspaceError::io(DOING, &info, error).into())
     }
+}
+
+/// Git stores a branch `a` as a file, so there cannot be a branch `a/b`.
+fn ensure_branch_is_possible(
+    git: &GitProgram,
+    tree: &Path,
+    address: &RepositoryAddress,
+    prefix: &str,
+    branch: &str,
+) -> Result<(), CheckoutError> {
+    for existing in Path::new(branch).ancestors().skip(1) {
+        let existing = existing.to_string_lossy();
+        if existing.is_empty() {
+            break;
+        }
+        let mut command = git.command(&tree.join(".git"), tree);
+        command.args(["show-ref", "--verify", "--quiet", "--"]);
+        command.arg(format!("{prefix}/{existing}"));
+        if git::run(command, "list the branches", tree)?
+            .status
+            .success()
+        {
+            return Err(CheckoutError::BranchNameTaken {
+                address: address.to_string(),
+                existing: existing.into_owned(),
+                branch: branch.to_owned(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Resolves the revision that a person gave: a branch of the repository has precedence over a tag,

@@ -22,6 +22,18 @@ pub enum CheckoutError {
         /// Address of the repository.
         address: String,
     },
+    /// A branch cannot be created because a part of its name is a branch.
+    #[error(
+        "{address} has a branch `{existing}`, so it cannot have the branch `{branch}`; rename the existing one: `git branch -m {existing} NEW`"
+    )]
+    BranchNameTaken {
+        /// Address of the repository.
+        address: String,
+        /// Its branch.
+        existing: String,
+        /// The branch that would be created.
+        branch: String,
+    },
     /// The clone was removed.
     #[error("{} no longer exists", root.display())]
     CloneMissing {

@@ -25,6 +25,7 @@ use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext, check
 use super::cross_verification::{CrossVerification, CrossedTrees};
 use super::guard::{apply_guard, known_diagnostics};
 use super::known_failures::mark_touched;
+use super::protected_git::ProtectedGit;
 use super::reruns::CheckReruns;
 use super::setup::DependencyInstaller;
 use super::syntax_check::SyntaxCheck;
@@ -36,7 +37,8 @@ use crate::activity::{Activity, Progress};
 use crate::check_error::CheckError;
 use crate::checks::CheckOutcome;
 use crate::process::Supervisor;
-use crate::sandbox::{GitConfigSnapshot, verified_restrictions};
+use crate::sandbox::verified_restrictions;
+use crate::workspace::ProtectedSession;
 
 /// Label of the check that parses changed files.
 const SYNTAX_CHECK_LABEL: &str = "changed files";
@@ -134,11 +136,26 @@ pub async fn verify(
             .enter_verification_room(&open.verification_room)
             .await?;
     }
-    let before = GitConfigSnapshot::capture(&verification.workspace);
-    let report = set_up_and_run(verification, steps, trees, progress, cancel).await;
-    // Cancelled checks have changed files, too.
-    let put_back = before.restore();
-    let mut report = report?;
+    let (mut report, put_back) = if verification.verification_room.is_some() {
+        let report = set_up_and_run(verification, steps, trees, progress, cancel).await?;
+        (report, Vec::new())
+    } else {
+        let (git, supervisor) = ProtectedGit::begin(
+            &verification.workspace,
+            &verification.run_dir,
+            ProtectedSession::Check,
+            &verification.supervisor,
+        )
+        .await?;
+        let protected = Verification {
+            supervisor,
+            ..verification.clone()
+        };
+        let report = set_up_and_run(&protected, steps, trees, progress, cancel).await;
+        // Cancelled checks have changed files, too.
+        let put_back = git.end().await;
+        (report?, put_back)
+    };
     mention_absent_files(&absent, &mut report.checks);
     Ok(Report {
         guard,

@@ -13,7 +13,6 @@ mod caches;
 mod container;
 mod denial_diagnosis;
 mod exec_request;
-mod git_config_guard;
 mod init;
 mod landlock;
 mod mounts;
@@ -34,7 +33,7 @@ use selvedge_core::model::{AgentKind, Restriction, SandboxBackend, SandboxProfil
 use crate::process::{
     SessionCommand, Supervisor, remove_abandoned_containers, remove_abandoned_folders,
 };
-use crate::workspace::{ResultCache, VerificationRoomMount};
+use crate::workspace::{ResultCache, VerificationRoomMount, main_repository};
 use caches::CacheAccess;
 use paths::{SandboxPaths, canonical};
 use plan::{PathAccess, RelocatedFolder, system_strings};
@@ -45,7 +44,6 @@ pub use caches::{AgentCaches, remove_folder};
 pub(crate) use container::{ContainerEngine, ContainerPlan, ContainerRequest};
 pub(crate) use denial_diagnosis::diagnose_denial;
 pub(crate) use exec_request::{ExecRequest, InitMessage};
-pub(crate) use git_config_guard::GitConfigSnapshot;
 pub use init::main as init_main;
 pub(crate) use plan::SandboxPlan;
 pub(crate) use portable::this_program;
@@ -79,6 +77,8 @@ struct WorkspaceSandboxInner {
     opens_socket: bool,
     /// A tree that is mounted at the workspace's path.
     verification_room: Option<VerificationRoomMounts>,
+    /// Mounts that keep the git directories of the workspace out of reach, by absolute paths.
+    git_mounts: Vec<VerificationRoomMount>,
 }
 
 /// A tree that is mounted at the workspace's path, and the mounts in it.
@@ -104,12 +104,25 @@ impl WorkspaceSandbox {
         Self { inner: own.into() }
     }
 
+    /// The same sandbox with mounts over git directories. Only for sandboxes that [`has_mounts`](Self::has_mounts).
+    pub(crate) fn with_git_mounts(&self, mounts: Vec<VerificationRoomMount>) -> Self {
+        let own = WorkspaceSandboxInner {
+            git_mounts: mounts,
+            ..WorkspaceSandboxInner::clone(&self.inner)
+        };
+        Self { inner: own.into() }
+    }
+
+    /// Whether the backend can mount folders at other paths.
+    pub(crate) fn has_mounts(&self) -> bool {
+        let backend = self.inner.backend;
+        backend == SandboxBackend::Bubblewrap || backend.is_container()
+    }
+
     /// Whether another tree can be mounted at the workspace's path for everything that a session can reach. A daemon
     /// behind a socket would see the workspace itself.
     pub(crate) fn can_mount(&self) -> bool {
-        let own = &*self.inner;
-        let has_mounts = own.backend == SandboxBackend::Bubblewrap || own.backend.is_container();
-        has_mounts && !own.opens_socket
+        self.has_mounts() && !self.inner.opens_socket
     }
 
     /// The access of a command, and the variables that the sandbox changes.
@@ -132,10 +145,17 @@ impl WorkspaceSandbox {
             .filter(|_| !works_here)
             .and_then(canonical);
         let here = Some(own.workspace.clone()).filter(|_| works_here);
+        // With mounts, only a private copy of the repository is writable.
+        let repository = main_repository(&own.workspace);
+        let (writable_repository, readable_repository) = if self.has_mounts() {
+            (None, repository)
+        } else {
+            (repository, None)
+        };
         let opened: Vec<PathBuf> = here
             .into_iter()
             .chain(own.writable.iter().cloned())
-            .chain(main_repository(&own.workspace))
+            .chain(writable_repository)
             .chain(kept)
             .chain(command.writable_paths.iter().cloned().filter_map(canonical))
             .collect();
@@ -164,6 +184,7 @@ impl WorkspaceSandbox {
         let shown = Self::named_hidden_paths(command, run_dir)
             .into_iter()
             .chain(toolchains)
+            .chain(readable_repository)
             .chain(elsewhere);
         // A container has a home of its own.
         let has_home = !strict && !own.backend.is_container();
@@ -196,7 +217,7 @@ impl WorkspaceSandbox {
             strict,
             writable: system_strings(opened.into_iter().chain(caches.writable.iter().cloned())),
             container: own.container.clone(),
-            relocated: own.verification_room_mounts(),
+            relocated: own.relocated_folders(),
         };
         let kept = command
             .agent
@@ -277,17 +298,15 @@ impl WorkspaceSandbox {
 }
 
 impl WorkspaceSandboxInner {
-    /// The mounts in the workspace's place.
-    fn verification_room_mounts(&self) -> Vec<RelocatedFolder> {
-        let Some(room) = &self.verification_room else {
-            return Vec::new();
-        };
-        let tree = RelocatedFolder {
+    /// The mounts in place of the workspace and of git directories.
+    fn relocated_folders(&self) -> Vec<RelocatedFolder> {
+        let tree = self.verification_room.as_ref().map(|room| RelocatedFolder {
             source: room.tree.as_os_str().into(),
             mount_point: self.workspace.as_os_str().into(),
             access: PathAccess::Write,
-        };
-        let mounts = room.mounts.iter().map(|mount| RelocatedFolder {
+        });
+        let room = self.verification_room.iter().flat_map(|room| &room.mounts);
+        let mounts = room.chain(&self.git_mounts).map(|mount| RelocatedFolder {
             source: mount.source.as_os_str().into(),
             mount_point: self.workspace.join(&mount.mount_point).as_os_str().into(),
             access: if mount.is_writable {
@@ -296,7 +315,7 @@ impl WorkspaceSandboxInner {
                 PathAccess::Read
             },
         });
-        [tree].into_iter().chain(mounts).collect()
+        tree.into_iter().chain(mounts).collect()
     }
 }
 
@@ -316,21 +335,6 @@ fn is_below(folder: Option<&Path>, path: &Path) -> bool {
 /// Whether sessions of this kind need the network; the programs that they run share it.
 fn needs_network(kind: AgentKind) -> bool {
     !matches!(kind, AgentKind::Shell | AgentKind::Ollama | AgentKind::Api)
-}
-
-/// The repository's own folder, if the workspace is a worktree of a repository elsewhere. The workspace can write the
-/// pointer, so its target is accepted only as `worktrees/NAME` of a repository with a file that points back. A session
-/// that could fake that file can write there already.
-fn main_repository(workspace: &Path) -> Option<PathBuf> {
-    let own = workspace.join(".git");
-    let pointer = std::fs::read_to_string(&own).ok()?;
-    let folder = canonical(workspace.join(pointer.strip_prefix("gitdir:")?.trim()))?;
-    let worktrees = folder.parent().filter(|path| path.ends_with("worktrees"))?;
-    let repository = worktrees.parent()?;
-    let back = std::fs::read_to_string(folder.join("gitdir")).ok()?;
-    let points_back = canonical(folder.join(back.trim())) == canonical(own);
-    let lies_elsewhere = !repository.starts_with(workspace);
-    (points_back && lies_elsewhere).then(|| repository.to_owned())
 }
 
 /// Restrictions of the programs that a supervisor starts, for a report.

@@ -260,6 +260,7 @@ impl WorkspaceSandbox {
                 container: contained,
                 verified: held,
                 verification_room: None,
+                git_mounts: Vec::new(),
             }),
         })
     }

@@ -21,6 +21,7 @@ mod file_contents;
 mod file_stats;
 mod fingerprint;
 pub(crate) mod git;
+mod git_protection;
 mod ids;
 mod import;
 mod inventory;
@@ -29,6 +30,7 @@ mod lock;
 mod manifest;
 mod obstacles;
 mod relative;
+mod removal;
 pub(crate) mod repository;
 mod restore;
 mod revision;
@@ -64,6 +66,7 @@ pub use status::{DirtyFile, DirtyFiles, UncommittedChange, is_clean, status};
 
 pub(crate) use dir_handle::DirHandle;
 pub(crate) use file_stats::FileStatIndex;
+pub(crate) use git_protection::{GitProtection, ProtectedSession, main_repository};
 pub(crate) use tool_folders::{ToolChanges, ToolManifest};
 pub(crate) use verification_room::{ResultCache, VerificationRoom, VerificationRoomMount};
 

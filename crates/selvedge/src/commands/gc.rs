@@ -38,19 +38,29 @@ struct GarbageItem {
     bytes: u64,
 }
 
+/// A clone or copy of a run that is not removed.
+#[derive(Debug, Serialize)]
+struct KeptItem {
+    what: &'static str,
+    path: PathBuf,
+    reason: String,
+}
+
 /// The removed items, or with `--dry-run` those that would be removed.
 #[derive(Debug, Serialize)]
 struct GcReport {
     dry_run: bool,
     bytes: u64,
     removed: Vec<GarbageItem>,
+    /// Clones and copies that stay.
+    kept: Vec<KeptItem>,
 }
 
 pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
     let home = StateDir::from_environment(&environment())?;
     let journal = home.open_journal_read_only()?;
     let runs = all_runs(&journal)?;
-    let mut removed = stale_clones_and_copies(&home, &runs, args.failed)?;
+    let (mut removed, kept) = sort_clones_and_copies(&home, &runs, args.failed)?;
     removed.extend(stale_snapshots(&home, &runs));
     removed.extend(old_baselines(&home));
     removed.extend(stale_rooms(&home, &runs));
@@ -66,6 +76,7 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
         dry_run: args.dry_run,
         bytes: removed.iter().map(|item| item.bytes).sum(),
         removed,
+        kept,
     };
     if args.format == OutputFormat::Human {
         for GarbageItem { what, path, bytes } in &report.removed {
@@ -74,6 +85,9 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
                 format::bytes(*bytes),
                 path.display()
             );
+        }
+        for KeptItem { what, path, reason } in &report.kept {
+            outln!("{what:<9} {:>10}  {}: {reason}", "kept", path.display());
         }
         let verb = if args.dry_run {
             "would be removed"
@@ -104,13 +118,13 @@ fn all_runs(journal: &SqliteJournal) -> Result<Vec<RunSummary>, CliError> {
     }
 }
 
-/// Clones and copies of runs that have ended, and of runs that never began.
-fn stale_clones_and_copies(
+/// Clones and copies of runs that have ended, and of runs that never began; and those that are kept.
+fn sort_clones_and_copies(
     home: &StateDir,
     runs: &[RunSummary],
     failed: bool,
-) -> Result<Vec<GarbageItem>, CliError> {
-    let mut garbage = Vec::new();
+) -> Result<(Vec<GarbageItem>, Vec<KeptItem>), CliError> {
+    let (mut garbage, mut kept) = (Vec::new(), Vec::new());
     let folders = [
         ("clone", home.checkouts_dir()),
         ("copies", home.root().join("copies")),
@@ -121,38 +135,41 @@ fn stale_clones_and_copies(
                 .file_name()
                 .and_then(|name| name.to_str()?.parse::<RunId>().ok());
             let Some(run_id) = run_id else { continue };
-            let status = runs
-                .iter()
-                .find(|run| run.run_id == run_id)
-                .map(|run| run.standing);
-            let is_stale = match status {
+            let run = runs.iter().find(|run| run.run_id == run_id);
+            let reason = match run.map(|run| run.standing) {
                 // A run writes its first event soon after its clone exists.
-                None => is_older(&path, Duration::from_hours(1)),
-                Some(RunStatus::Finished { outcome }) => {
-                    failed
-                        || (outcome.exit_code() == exit_code::VERIFIED
-                            && is_work_preserved(home, what, run_id)?)
+                None if is_older(&path, Duration::from_hours(1)) => None,
+                None => Some("its run may be about to begin"),
+                Some(RunStatus::Finished { .. }) if failed => None,
+                Some(RunStatus::Finished { outcome })
+                    if outcome.exit_code() != exit_code::VERIFIED =>
+                {
+                    Some("its run was not verified (`--failed` removes it)")
                 }
-                Some(_) => false,
+                Some(RunStatus::Finished { .. }) if what == "clone" => {
+                    match IsolatedClone::load(home, run_id)? {
+                        Some(clone) => clone.reason_to_keep(),
+                        None => Some("its record is missing"),
+                    }
+                }
+                Some(RunStatus::Finished { .. }) => None,
+                Some(_) => Some("its run is not finished"),
             };
-            if is_stale {
-                garbage.push(GarbageItem {
+            match reason {
+                None => garbage.push(GarbageItem {
                     what,
                     bytes: disk::disk_usage(&path),
                     path,
-                });
+                }),
+                Some(reason) => kept.push(KeptItem {
+                    what,
+                    path,
+                    reason: reason.replace("RUN", &run_id.short().to_string()),
+                }),
             }
         }
     }
-    Ok(garbage)
-}
-
-/// Whether removing the clone loses no work: its work is stored elsewhere, or nothing was changed.
-fn is_work_preserved(home: &StateDir, what: &str, run_id: RunId) -> Result<bool, CliError> {
-    if what != "clone" {
-        return Ok(true);
-    }
-    Ok(IsolatedClone::load(home, run_id)?.is_some_and(|clone| clone.can_be_removed()))
+    Ok((garbage, kept))
 }
 
 /// Snapshots of directories that no longer exist, unless a run in them can be resumed: a folder that was moved, or a

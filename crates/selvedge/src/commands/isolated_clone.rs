@@ -45,6 +45,15 @@ pub(super) fn prepare_clone(
         }
         error => CliError::usage(error),
     })?;
+    if args.isolated || args.push {
+        // Otherwise the agent would be paid for work that cannot be delivered.
+        checkout
+            .ensure_deliverable(&address, &branch)
+            .map_err(|error| {
+                remove_clone(home, run_id);
+                CliError::usage(error)
+            })?;
+    }
     let clone = IsolatedClone {
         address: address.to_string(),
         returns_branch: args.isolated,

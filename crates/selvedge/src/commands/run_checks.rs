@@ -12,7 +12,7 @@ use selvedge_core::model::{
     Timestamp, VerificationPlan,
 };
 use selvedge_engine::activity::{Progress, RedactingProgress};
-use selvedge_engine::{Verification, VerificationTrees, verify};
+use selvedge_engine::{MOVED_GIT_DIRS, Verification, VerificationTrees, verify};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -140,6 +140,10 @@ async fn execute_checks(
     )
     .await;
     verification.supervisor.shutdown().await;
+    if outputs.path().join(MOVED_GIT_DIRS).exists() {
+        // What checks have created in the work tree is not deleted.
+        let _ = outputs.keep();
+    }
     let mut report = verified.map_err(CliError::infrastructure)?;
     if verification.base_trees.is_none() && !checks.known_failures.ids().is_empty() {
         // There is no baseline to compare with.
@@ -148,7 +152,7 @@ async fn execute_checks(
     report = redactor
         .redact_record(report)
         .map_err(CliError::infrastructure)?;
-    // The outputs are deleted when this function returns, so nothing may refer to them.
+    // The outputs are usually deleted when this function returns, so nothing may refer to them.
     report
         .checks
         .iter_mut()

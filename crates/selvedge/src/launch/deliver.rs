@@ -1,7 +1,6 @@
 //! Delivers the work of a run in an isolated clone: a branch, returned to the local repository or pushed, whatever the
 //! outcome; the commit message names the outcome. The clone is removed only if that was requested and loses nothing.
 
-use std::fs;
 use std::path::Path;
 
 use selvedge_core::machine::JournalState;
@@ -10,6 +9,7 @@ use selvedge_core::sanitize::sanitize_text;
 use selvedge_engine::checkout::{
     BranchCommit, Checkout, CheckoutError, CommitAuthor, RepositoryAddress,
 };
+use selvedge_engine::sandbox::remove_folder;
 
 use crate::error::CliError;
 use crate::local::{IsolatedClone, StateDir};
@@ -107,17 +107,19 @@ fn deliver(
     clone.has_ignored_files = !ignored.is_empty();
     clone.delivered = branch_commit.map(|branch_commit| branch_commit.commit);
     clone.save(home, run_id)?;
-    if clone.remove_when_verified
-        && clone.can_be_removed()
-        && outcome.exit_code() == exit_code::VERIFIED
-    {
-        let root = IsolatedClone::clone_root(home, run_id);
-        fs::remove_dir_all(&root).map_err(|error| {
-            CliError::infrastructure(format!("cannot remove {}: {error}", root.display()))
-        })?;
-    } else {
-        print_delivery(&format!("clone: {}", tree.display()));
-    }
+    let reason = match clone.reason_to_keep() {
+        _ if !clone.remove_when_verified => None,
+        _ if outcome.exit_code() != exit_code::VERIFIED => Some("the work is not verified"),
+        None => {
+            let root = IsolatedClone::clone_root(home, run_id);
+            return remove_folder(&root).map_err(|error| {
+                CliError::infrastructure(format!("cannot remove {}: {error}", root.display()))
+            });
+        }
+        reason => reason,
+    };
+    let reason = reason.map_or_else(String::new, |reason| format!(" (kept: {reason})"));
+    print_delivery(&format!("clone: {}{reason}", tree.display()));
     Ok(())
 }
 

@@ -41,10 +41,20 @@ impl IsolatedClone {
         self.unchanged || self.delivered.is_some()
     }
 
-    /// Whether removing the clone loses nothing.
-    pub(crate) fn can_be_removed(&self) -> bool {
+    /// Why removing the clone would lose something; `None` if it would not.
+    pub(crate) fn reason_to_keep(&self) -> Option<&'static str> {
         let is_elsewhere = self.returns_branch || self.push;
-        !self.has_ignored_files && (self.unchanged || (self.delivered.is_some() && is_elsewhere))
+        if self.has_ignored_files {
+            Some("it contains files that git ignores and that are on no branch")
+        } else if self.unchanged {
+            None
+        } else if self.delivered.is_none() {
+            Some("its work was not delivered (`selvedge resume RUN` tries again)")
+        } else if is_elsewhere {
+            None
+        } else {
+            Some("its branch is in no other repository (`--push` would push it)")
+        }
     }
 
     /// The branch that receives the work.

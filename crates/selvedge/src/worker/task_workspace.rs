@@ -4,7 +4,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use selvedge_core::model::{RunId, RunSpec, Task, TaskId};
+use selvedge_core::model::{DeliveryMode, RunId, RunSpec, Task, TaskId};
 use selvedge_engine::agents::env;
 use selvedge_engine::checkout::{
     BranchCommit, Checkout, CheckoutError, CommitAuthor, RepositoryAddress,
@@ -131,14 +131,18 @@ impl WorkDirs {
         }
         // An earlier attempt to clone may have been interrupted.
         let _ = std::fs::remove_dir_all(&root);
-        let clone = Checkout::clone(
-            &address,
-            task.revision.as_deref(),
-            &branch_name(task, id),
-            &root,
-        );
+        let branch = branch_name(task, id);
+        let clone = Checkout::clone(&address, task.revision.as_deref(), &branch, &root);
+        let clone = clone.and_then(|clone| {
+            if task.deliver == Some(DeliveryMode::Branch) {
+                clone.ensure_deliverable(&address, &branch)?;
+            }
+            Ok(clone)
+        });
         let clone = clone.map_err(|error| match error {
-            CheckoutError::NoRevision { .. } | CheckoutError::NoCommits { .. } => refused(&error),
+            CheckoutError::NoRevision { .. }
+            | CheckoutError::NoCommits { .. }
+            | CheckoutError::BranchNameTaken { .. } => refused(&error),
             error => TaskWorkspaceError::Retryable(error.to_string()),
         })?;
         std::fs::write(&base, clone.base())

@@ -245,14 +245,51 @@ fn isolated_clone_keeps_what_a_branch_cannot_hold() {
 
     let nested = "git init -q svc && cd svc && touch precious && git add . && git -c user.name=a -c user.email=a@b commit -qm a";
     let out = run(&env, nested, "test -e svc/precious", &clean);
-    out.assert_code(9);
+    out.assert_code(0);
+    let branch = format!("selvedge/{}", short(&out));
+    assert_eq!(env.git(["show", &format!("{branch}:svc/precious")]), "");
+    assert_eq!(checkouts(&env).len(), 1);
+    let gc = env.selvedge(["gc"]).run();
     assert!(
-        out.stderr.contains("svc is a nested repository"),
+        gc.stdout.contains("it contains files that git ignores"),
+        "{}",
+        gc.stdout
+    );
+}
+
+#[test]
+fn isolated_clone_needs_a_possible_branch() {
+    let env = env_with_repo();
+    env.git(["branch", "selvedge"]);
+    let out = run(&env, "touch ../../../../paid", "true", &["--isolated"]);
+    out.assert_code(2);
+    assert!(
+        out.stderr
+            .contains("has a branch `selvedge`, so it cannot have the branch `selvedge/"),
         "{}",
         out.stderr
     );
-    env.selvedge(["gc"]).run().assert_code(0);
-    assert_eq!(checkouts(&env).len(), 2);
+    assert_eq!(checkouts(&env), Vec::<PathBuf>::new());
+    assert_eq!(env.git(["branch", "--list", "selvedge/*"]), "");
+}
+
+#[test]
+fn isolated_clone_says_why_it_is_kept() {
+    let env = env_with_repo();
+    let out = run(
+        &env,
+        "echo bad > out",
+        "test -s missing",
+        &["--isolated", "--clean"],
+    );
+    assert!(
+        out.stderr.contains("(kept: the work is not verified)"),
+        "{}",
+        out.stderr
+    );
+    let gc = env.selvedge(["gc", "--format", "json"]).run().json();
+    let reason = "its run was not verified (`--failed` removes it)";
+    assert_eq!(gc["kept"][0]["reason"], reason, "{gc}");
 }
 
 #[test]

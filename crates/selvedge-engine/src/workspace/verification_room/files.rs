@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::DOING;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
+use crate::workspace::removal;
 
 pub(super) fn make_folder(path: &Path) -> Result<(), WorkspaceError> {
     DirBuilder::new()
@@ -22,29 +23,7 @@ pub(super) fn make_folder(path: &Path) -> Result<(), WorkspaceError> {
 
 /// Removes a file, a link, or a folder with its content, even if folders in it are read-only.
 pub(super) fn remove_all(path: &Path) -> Result<(), WorkspaceError> {
-    let removed = match path.symlink_metadata() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => Err(error),
-        Ok(data) if !data.is_dir() => fs::remove_file(path),
-        Ok(_) => match fs::remove_dir_all(path) {
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                make_folders_writable(path);
-                fs::remove_dir_all(path)
-            }
-            done => done,
-        },
-    };
-    removed.map_err(|error| WorkspaceError::io("remove", path, error))
-}
-
-fn make_folders_writable(path: &Path) {
-    // The removal reports what could not be changed.
-    let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            make_folders_writable(&entry.path());
-        }
-    }
+    removal::remove_all(path).map_err(|error| WorkspaceError::io("remove", path, error))
 }
 
 /// Moves a folder, if it exists, and replaces an existing one.

@@ -10,6 +10,7 @@ mod endings;
 mod escapes;
 mod fixture;
 mod forging;
+mod git_dirs;
 mod kernel;
 mod masks;
 mod room;

@@ -1,0 +1,54 @@
+//! Paths in a work tree that git obeys because the repository's settings name them: a folder of hooks, and included
+//! files of settings.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::{Path, PathBuf};
+
+use super::copy::{path_from, resolve_as_far_as_possible};
+use crate::workspace::git::{self, GitProgram};
+
+/// Returns the paths that the settings of a repository name, whether they exist or not. Settings of the system and of
+/// the user apply, too. The repository is trusted: no agent could write its settings.
+pub(super) fn configured_paths(
+    git: &GitProgram,
+    git_dir: &Path,
+    work_tree: &Path,
+) -> BTreeSet<PathBuf> {
+    let mut command = git.user_command(work_tree);
+    command.env("GIT_DIR", git_dir);
+    command.args(["config", "--list", "--includes", "--show-origin", "--null"]);
+    // Git cannot read the settings, so it obeys none of them.
+    let listing = git::output_of(command, "read the settings", work_tree).unwrap_or_default();
+    let fields: Vec<&[u8]> = listing.split(|byte| *byte == 0).collect();
+    let mut paths = BTreeSet::new();
+    for pair in fields.chunks_exact(2) {
+        let Some(file) = pair[0].strip_prefix(b"file:") else {
+            continue;
+        };
+        let file = work_tree.join(path_from(file));
+        let end = pair[1].iter().position(|byte| *byte == b'\n');
+        let (key, value) = pair[1].split_at(end.unwrap_or(pair[1].len()));
+        let key = String::from_utf8_lossy(key).to_ascii_lowercase();
+        let value = value.strip_prefix(b"\n").unwrap_or_default();
+        let is_include =
+            key == "include.path" || key.starts_with("includeif.") && key.ends_with(".path");
+        let base = match key.as_str() {
+            "core.hookspath" => Some(work_tree),
+            _ if is_include => file.parent(),
+            _ => None,
+        };
+        if let Some(base) = base.filter(|_| !value.is_empty()) {
+            paths.insert(resolve_as_far_as_possible(&base.join(expand_home(value))));
+        }
+        paths.insert(resolve_as_far_as_possible(&file));
+    }
+    paths
+}
+
+fn expand_home(value: &[u8]) -> PathBuf {
+    match (value.strip_prefix(b"~/"), env::var_os("HOME")) {
+        (Some(rest), Some(home)) => PathBuf::from(home).join(path_from(rest)),
+        _ => path_from(value),
+    }
+}

@@ -1,0 +1,435 @@
+//! The user's git directories are out of reach of agents and checks: whatever a session leaves in them, in those of
+//! submodules, of nested repositories and of other work trees, is not executed by the user's git. An agent's commits
+//! reach the user's repository.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::fixture::SandboxFixture;
+use super::on_all;
+use crate::fixtures::make_executable;
+
+/// Prepares a repository with everything that git obeys: submodules (one with a deep name), a nested repository that is
+/// ignored, another work tree, a remote, a folder of hooks and an included file in the work tree.
+fn create_full_repository(fixture: &SandboxFixture) {
+    let script = r#"
+set -e
+export GIT_AUTHOR_NAME=u GIT_AUTHOR_EMAIL=u@x GIT_COMMITTER_NAME=u GIT_COMMITTER_EMAIL=u@x
+git init -q "$ROOT/lib"; git -C "$ROOT/lib" commit -q --allow-empty -m lib
+git init -q --bare "$ROOT/remote.git"
+git -c protocol.file.allow=always submodule --quiet add "$ROOT/lib" sub
+git -c protocol.file.allow=always submodule --quiet add --name a/b/c/d/e/f/g "$ROOT/lib" deep
+git init -q nested; git -C nested commit -q --allow-empty -m nested; echo nested/ >> .git/info/exclude
+mkdir .githooks tools; printf '#!/bin/sh\nexit 0\n' > .githooks/pre-commit; chmod +x .githooks/pre-commit
+printf '[user]\n\tname = u\n\temail = u@x\n' > tools/included
+cp .githooks/pre-commit tools/hook.sh
+git add .; git commit -qm all
+git remote add origin "$ROOT/remote.git"; git push -q -u origin HEAD
+git config extensions.worktreeConfig true
+git config core.hooksPath .githooks; git config --add include.path ../tools/included
+git config --add include.path ../later/included
+mkdir -p .git/hooks; ln -sf ../../tools/hook.sh .git/hooks/post-commit
+git worktree add -q "$ROOT/other"
+"#;
+    run_script(fixture, script);
+}
+
+/// Runs a script as the user in the work tree, without a sandbox.
+#[track_caller]
+fn run_script(fixture: &SandboxFixture, script: &str) -> String {
+    let env = &fixture.env;
+    let run = env
+        .command("sh")
+        .args(["-c", script])
+        .env("ROOT", env.root());
+    run.run().assert_success().stdout.clone()
+}
+
+/// Every way that is known to make the user's git run something. `touch "$E-NAME"` is the sign that it ran.
+const ATTACKS: &str = r#"
+plant() { mkdir -p "$(dirname "$1")"; printf '#!/bin/sh\ntouch %s-%s\n' "$E" "$2" > "$1"; chmod 755 "$1"; }
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@x GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@x
+# Hooks: above 1 MiB, unreadable, in folders that can no longer be written.
+plant .git/hooks/pre-commit big-hook; head -c 2000000 /dev/zero | tr '\0' '#' >> .git/hooks/pre-commit
+plant .git/hooks/prepare-commit-msg unreadable-hook; chmod 111 .git/hooks/prepare-commit-msg
+plant .git/hooks/post-checkout hook
+git config --unset core.hooksPath
+# Settings: of the repository, of other work trees, of remotes.
+git config core.fsmonitor "touch $E-fsmonitor; false"; git config core.pager "touch $E-pager"
+git config --file .git/config.worktree core.fsmonitor "touch $E-worktree-config; false"
+git config --file .git/worktrees/other/config.worktree core.fsmonitor "touch $E-other-config; false"
+cp -r .git planted-common; git config --file planted-common/config core.fsmonitor "touch $E-commondir; false"
+echo "$PWD/planted-common" > .git/worktrees/other/commondir
+git init -q --bare planted.git; plant planted.git/hooks/pre-receive remote
+git config remote.origin.pushurl "$PWD/planted.git"; git config remote.origin.url "$PWD/planted.git"
+git config branch.main.remote ./planted.git; git config branch.master.remote ./planted.git
+# Submodules: pointer, settings, deep name.
+git -C sub config core.fsmonitor "touch $E-module; false"
+git -C deep config core.fsmonitor "touch $E-deep-module; false"
+plant .git/modules/a/b/c/d/e/f/g/hooks/pre-commit deep-module-hook
+cp -r .git/modules/sub planted-module; git config --file planted-module/config core.fsmonitor "touch $E-pointer; false"
+git config --file planted-module/config core.worktree ../sub
+echo "gitdir: ../planted-module" > sub/.git
+# Nested repositories: an existing one, moved aside, a new one that is staged, one in a closed folder.
+git -C nested config core.fsmonitor "touch $E-nested; false"; plant nested/.git/hooks/pre-commit nested-hook
+mv nested moved-nested; git init -q nested; git -C nested commit -q --allow-empty -m evil
+git -C nested config core.fsmonitor "touch $E-nested-moved; false"
+git init -q evil; git -C evil commit -q --allow-empty -m evil; git -C evil config core.fsmonitor "touch $E-gitlink; false"
+git init -q closed; git -C closed commit -q --allow-empty -m evil; git -C closed config core.fsmonitor "touch $E-closed; false"
+git add evil closed; git commit -qm "Add evil" -- evil; chmod 111 closed
+# Paths in the work tree that git obeys, existing and missing.
+plant .githooks/pre-commit hooks-path; plant .githooks/post-commit hooks-path-new
+git config --file tools/included core.fsmonitor "touch $E-included; false"
+mkdir -p later; git config --file later/included core.fsmonitor "touch $E-later; false"
+plant tools/hook.sh linked-hook
+mv tools tools-moved; mkdir tools; plant tools/hook.sh linked-hook-moved
+git config --file tools/included core.fsmonitor "touch $E-included-moved; false"
+# A todo list that `git rebase --continue` would run.
+mkdir -p .git/rebase-merge; echo "exec touch $E-rebase" > .git/rebase-merge/git-rebase-todo
+chmod 555 .git/hooks .git .git/modules
+true
+"#;
+
+/// What a user does next, in every repository. Single commands may fail.
+const USE_GIT: &str = r#"
+cd "$1" || exit 0
+{ git status; git diff; git log -1; git submodule status; echo x >> file; git add file; git commit -m later; git push; git checkout -b "later$RANDOM$$"; git stash; git rebase --continue; } > /dev/null 2>&1
+true
+"#;
+
+/// Lets the user work everywhere, and returns the signs that something planted has run.
+fn signs_of_execution(fixture: &SandboxFixture) -> Vec<String> {
+    let root = fixture.env.root();
+    for folder in [
+        "work",
+        "work/sub",
+        "work/deep",
+        "work/nested",
+        "work/moved-nested",
+        "work/evil",
+        "work/closed",
+        "other",
+    ] {
+        let path = root.join(folder);
+        let mut run = fixture
+            .env
+            .command("sh")
+            .args(["-c", USE_GIT, "sh"])
+            .arg(&path);
+        for (name, value) in [("AUTHOR", "u"), ("COMMITTER", "u")] {
+            run = run
+                .env(format!("GIT_{name}_NAME"), value)
+                .env(format!("GIT_{name}_EMAIL"), value);
+        }
+        run.run().assert_success();
+    }
+    let entries = fs::read_dir(root).unwrap().flatten();
+    let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+    let mut signs: Vec<String> = names.filter(|name| name.starts_with("evil-")).collect();
+    signs.sort();
+    signs
+}
+
+fn attacks(fixture: &SandboxFixture) -> String {
+    format!(
+        "E='{}'\n{ATTACKS}",
+        fixture.env.root().join("evil").display()
+    )
+}
+
+/// Returns what was restored or moved away after the last attempt's session.
+fn notices(fixture: &SandboxFixture) -> Vec<String> {
+    let story = fixture
+        .env
+        .selvedge(["show", "--format", "json"])
+        .run()
+        .json();
+    let notices = &story["attempts"][0]["session"]["sandbox"]["put_back"];
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    notices
+        .as_array()
+        .map(|all| all.iter().map(text).collect())
+        .unwrap_or_default()
+}
+
+#[track_caller]
+fn assert_notice(notices: &[String], beginning: &str) {
+    let is_there = notices.iter().any(|notice| notice.starts_with(beginning));
+    assert!(is_there, "{beginning} is missing: {notices:#?}");
+}
+
+fn git_runs_nothing_that_an_agent_planted(fixture: &SandboxFixture) {
+    create_full_repository(fixture);
+    fixture.run_agent(&attacks(fixture), &[]);
+    assert_eq!(
+        signs_of_execution(fixture),
+        [] as [String; 0],
+        "{:#?}",
+        notices(fixture)
+    );
+    let notices = notices(fixture);
+    for expected in [
+        ".git/hooks/pre-commit",
+        ".git/config",
+        ".git/worktrees/other/commondir",
+        ".git/modules/a/b/c/d/e/f/g/hooks/pre-commit",
+        "evil/.git (moved to ",
+        "closed/.git (moved to ",
+        "nested/.git (moved to ",
+        "later/included (moved to ",
+        "tools/hook.sh",
+    ] {
+        assert_notice(&notices, expected);
+    }
+    fixture.env.git(["fsck", "--strict"]);
+}
+
+fn git_runs_nothing_that_a_check_planted(fixture: &SandboxFixture) {
+    create_full_repository(fixture);
+    fixture.check_output(&attacks(fixture));
+    assert_eq!(signs_of_execution(fixture), [] as [String; 0]);
+}
+
+/// A `.git` that is a link stays that link, and what it leads to is protected.
+fn git_link_to_a_repository_is_kept(fixture: &SandboxFixture) {
+    let work = fixture.env.work_dir();
+    fs::rename(work.join(".git"), work.join("real")).unwrap();
+    symlink("real", work.join(".git")).unwrap();
+    fs::write(work.join("real/info/exclude"), "/real\n").unwrap();
+    let evil = fixture.env.root().join("evil");
+    let script = format!(
+        "cp -r real planted; git --git-dir=planted config core.fsmonitor 'touch {0}; false'
+         git config core.fsmonitor 'touch {0}; false'; rm .git; ln -s planted .git",
+        evil.display()
+    );
+    fixture.run_agent(&script, &[]);
+    assert_eq!(fs::read_link(work.join(".git")).unwrap(), Path::new("real"));
+    fixture.env.git(["status"]);
+    assert!(!evil.exists());
+    assert_notice(&notices(fixture), ".git");
+}
+
+/// Removing git directories removes nothing of the user's.
+fn git_dirs_cannot_be_removed(fixture: &SandboxFixture) {
+    create_full_repository(fixture);
+    let state = "git show-ref; git stash list; git -C nested log --format=%H; git -C sub log --format=%H; cat .git/config";
+    let agent = "rm -rf .git nested/.git sub/.git; mkdir -p .git; true";
+    // The fixture commits its agent first.
+    fixture
+        .env
+        .write("agent.sh", format!("#!/bin/sh\ncat > /dev/null\n{agent}\n"));
+    make_executable(&fixture.env.work_dir().join("agent.sh"));
+    fixture.env.commit("An agent");
+    let before = run_script(fixture, state);
+    fixture.run_agent(agent, &[]);
+    fixture.env.git(["reset", "-q", "--hard", "HEAD~1"]);
+    assert_eq!(run_script(fixture, state), before);
+    fixture.env.git(["fsck", "--strict"]);
+    let notices = notices(fixture);
+    assert_notice(&notices, ".git");
+    assert_notice(&notices, "nested/.git");
+}
+
+/// Commits, branches, tags, staged files and stash entries of an agent reach the user's repositories.
+fn git_work_of_an_agent_is_taken_over(fixture: &SandboxFixture) {
+    create_full_repository(fixture);
+    let env = &fixture.env;
+    env.write("mine", "kept\n");
+    env.git(["stash", "--include-untracked", "--quiet"]);
+    let agent = r#"
+set -e
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@x GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@x
+git status > /dev/null
+echo first > made; git add made; git commit -qm First; git tag v1
+git checkout -q -b feature; echo second >> made; git commit -qam Second
+git checkout -q -b topic; git commit -q --allow-empty -m Topic; git checkout -q feature
+echo stashed >> made; git stash --quiet -- made
+git worktree add -q "${TMPDIR:-/tmp}/elsewhere"; git -C "${TMPDIR:-/tmp}/elsewhere" log -1 > /dev/null
+echo staged > staged; git add staged
+git -C nested commit -q --allow-empty -m 'In nested'
+git -C sub checkout -q -b work; git -C sub commit -q --allow-empty -m 'In sub'; git add sub
+git gc --quiet
+"#;
+    let result = fixture.run_agent(agent, &[]);
+    assert_eq!(result["outcome"], "verified", "{result:#}");
+    let asked = "git log --format=%s -2; git branch --show-current; git show -s --format=%s v1 topic
+        git stash list --format=%gs; git diff --cached --name-only; git -C nested log -1 --format=%s; git -C sub log -1 --format=%s
+        git status --short --ignore-submodules; git fsck --strict --no-dangling; cat made";
+    let answer = run_script(fixture, asked);
+    let lines: Vec<&str> = answer.lines().collect();
+    assert_eq!(
+        lines[..5],
+        ["Second", "First", "feature", "First", "Topic"],
+        "{answer}"
+    );
+    assert!(lines[5].starts_with("WIP on feature: "), "{answer}");
+    assert!(lines[6].starts_with("WIP on "), "{answer}");
+    assert_eq!(
+        lines[7..],
+        [
+            "staged",
+            "sub",
+            "In nested",
+            "In sub",
+            "A  staged",
+            "first",
+            "second"
+        ],
+        "{answer}"
+    );
+    let notices = notices(fixture);
+    assert_eq!(notices, [] as [String; 0]);
+}
+
+/// In a linked work tree an agent works with the main repository's branches, and cannot change its hooks.
+fn git_work_tree_of_another_repository_is_protected(fixture: &SandboxFixture) {
+    create_full_repository(fixture);
+    let env = &fixture.env;
+    let other = env.root().join("other");
+    let evil = env.root().join("evil");
+    let hook = env.work_dir().join(".git/hooks/post-checkout");
+    let agent = format!(
+        "#!/bin/sh\ncat > /dev/null
+         printf '#!/bin/sh\\ntouch {0}\\n' > '{1}'; chmod +x '{1}'; git config core.fsmonitor 'touch {0}; false'
+         echo x > made; git add made; git -c user.name=a -c user.email=a@x commit -qm Made\n",
+        evil.display(),
+        hook.display(),
+    );
+    let program = other.join("agent.sh");
+    fs::write(&program, agent).unwrap();
+    make_executable(&program);
+    let run = [
+        "run",
+        "do it",
+        "--agent-cmd",
+        "./agent.sh",
+        "--check",
+        "git log -1",
+        "--retries",
+        "0",
+        "--format",
+        "json",
+    ];
+    let result = env.selvedge(run).dir(&other).run().json();
+    assert_eq!(result["outcome"], "verified", "{result:#}");
+    let git = |arguments: &[&str]| {
+        env.command("git")
+            .args(arguments)
+            .dir(&other)
+            .run()
+            .stdout
+            .clone()
+    };
+    assert_eq!(git(&["log", "-1", "--format=%s"]), "Made\n");
+    assert_eq!(git(&["status", "--short", "made"]), "");
+    git(&["checkout", "-q", "-b", "later"]);
+    assert!(!hook.exists() && !evil.exists());
+}
+
+/// A merge of the user that an agent finishes is finished.
+fn git_merge_of_the_user_is_finished_by_an_agent(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write("file", "0\n");
+    let agent =
+        "echo merged > file; git add file; git -c user.name=a -c user.email=a@x commit -qm Merged";
+    env.write("agent.sh", format!("#!/bin/sh\ncat > /dev/null\n{agent}\n"));
+    make_executable(&env.work_dir().join("agent.sh"));
+    env.commit("Start");
+    env.git(["checkout", "-q", "-b", "side"]);
+    env.write("file", "1\n");
+    env.commit("Side");
+    env.git(["checkout", "-q", "-"]);
+    env.write("file", "2\n");
+    env.commit("Ours");
+    env.command("git")
+        .args(["merge", "side"])
+        .run()
+        .assert_code(1);
+    let run = [
+        "run",
+        "merge",
+        "--agent-cmd",
+        "./agent.sh",
+        "--check",
+        "true",
+        "--retries",
+        "0",
+        "--format",
+        "json",
+    ];
+    let result = env.selvedge(run).run().json();
+    assert_eq!(result["outcome"], "verified", "{result:#}");
+    assert_eq!(
+        env.git(["log", "-1", "--format=%s %P"]).split(' ').count(),
+        3
+    );
+    assert_eq!(env.git(["status", "--short"]), "");
+    assert!(!env.work_dir().join(".git/MERGE_HEAD").exists());
+}
+
+/// In a folder without a repository, too.
+fn git_repository_of_an_agent_is_moved_away(fixture: &SandboxFixture) {
+    fs::remove_dir_all(fixture.env.work_dir().join(".git")).unwrap();
+    let path = fixture.env.write(
+        "agent.sh",
+        "#!/bin/sh\ncat > /dev/null\ngit init -q .; echo y > done\n",
+    );
+    make_executable(&path);
+    let run = [
+        "run",
+        "do it",
+        "--agent-cmd",
+        "./agent.sh",
+        "--check",
+        "true",
+        "--retries",
+        "0",
+        "--format",
+        "json",
+    ];
+    let result = fixture.env.selvedge(run).run().json();
+    assert_eq!(result["outcome"], "verified", "{result:#}");
+    assert!(!fixture.env.work_dir().join(".git").exists());
+    let notices = notices(fixture);
+    let moved = notices[0].strip_prefix(".git (moved to ").unwrap();
+    assert!(
+        PathBuf::from(moved.trim_end_matches(')'))
+            .join("HEAD")
+            .is_file(),
+        "{notices:?}"
+    );
+}
+
+on_all!(
+    git_runs_nothing_that_an_agent_planted,
+    git_runs_nothing_that_a_check_planted,
+    git_link_to_a_repository_is_kept,
+    git_dirs_cannot_be_removed,
+    git_work_of_an_agent_is_taken_over,
+    git_work_tree_of_another_repository_is_protected,
+    git_merge_of_the_user_is_finished_by_an_agent,
+    git_repository_of_an_agent_is_moved_away,
+);
+
+/// Without a sandbox, git directories are restored in the same way.
+mod none {
+    use super::SandboxFixture;
+
+    #[test]
+    fn git_runs_nothing_that_an_agent_planted() {
+        super::git_runs_nothing_that_an_agent_planted(&SandboxFixture::create("none"));
+    }
+
+    #[test]
+    fn git_dirs_cannot_be_removed() {
+        super::git_dirs_cannot_be_removed(&SandboxFixture::create("none"));
+    }
+
+    #[test]
+    fn git_work_of_an_agent_is_taken_over() {
+        super::git_work_of_an_agent_is_taken_over(&SandboxFixture::create("none"));
+    }
+}
