@@ -207,8 +207,8 @@ fn run_directory(run: &RunSummary) -> Option<&Path> {
     run.task.as_ref().map(|task| task.workspace.as_path())
 }
 
-/// Verification rooms that runs left behind (normally a run removes its own): of runs that have ended, and of runs that
-/// were not resumed for a long time. A resumed run creates a new room.
+/// Verification rooms and copies of git directories that runs left behind (normally a run removes its own): of runs that
+/// have ended, and of runs that were not resumed for a long time. A resumed run creates new ones.
 fn stale_rooms(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
     let is_over = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -218,7 +218,10 @@ fn stale_rooms(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
         run.is_some_and(|run| matches!(run.standing, RunStatus::Finished { .. }))
     };
     let runs = list_dir(&home.root().join("runs")).into_iter();
-    let rooms = runs.map(|run| (is_over(&run), run.join("room")));
+    let rooms = runs.flat_map(|run| {
+        let is_over = is_over(&run);
+        ["room", "git/copies"].map(|name| (is_over, run.join(name)))
+    });
     let rooms =
         rooms.filter(|(is_over, room)| room.is_dir() && (*is_over || is_older(room, ROOM_MAX_AGE)));
     // The files of a workspace's last room, which the next run uses again.
