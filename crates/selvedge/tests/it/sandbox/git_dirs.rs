@@ -103,6 +103,17 @@ true
 /// Lets the user work everywhere, and returns the signs that something planted has run.
 fn signs_of_execution(fixture: &SandboxFixture) -> Vec<String> {
     let root = fixture.env.root();
+    let signs = || {
+        let entries = fs::read_dir(root).unwrap().flatten();
+        let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+        let mut signs: Vec<String> = names.filter(|name| name.starts_with("evil-")).collect();
+        signs.sort();
+        signs
+    };
+    // Without a sandbox, the agent's own git may have run something.
+    for sign in signs() {
+        fs::remove_file(root.join(sign)).unwrap();
+    }
     for folder in [
         "work",
         "work/sub",
@@ -126,11 +137,7 @@ fn signs_of_execution(fixture: &SandboxFixture) -> Vec<String> {
         }
         run.run().assert_success();
     }
-    let entries = fs::read_dir(root).unwrap().flatten();
-    let names = entries.map(|entry| entry.file_name().into_string().unwrap());
-    let mut signs: Vec<String> = names.filter(|name| name.starts_with("evil-")).collect();
-    signs.sort();
-    signs
+    signs()
 }
 
 fn attacks(fixture: &SandboxFixture) -> String {
