@@ -44,7 +44,8 @@ fn run_script(fixture: &SandboxFixture, script: &str) -> String {
     let run = env
         .command("sh")
         .args(["-c", script])
-        .env("ROOT", env.root());
+        .env("ROOT", env.root())
+        .env("GIT_CEILING_DIRECTORIES", env.root());
     run.run().assert_success().stdout.clone()
 }
 
@@ -129,7 +130,8 @@ fn signs_of_execution(fixture: &SandboxFixture) -> Vec<String> {
             .env
             .command("sh")
             .args(["-c", USE_GIT, "sh"])
-            .arg(&path);
+            .arg(&path)
+            .env("GIT_CEILING_DIRECTORIES", root);
         for (name, value) in [("AUTHOR", "u"), ("COMMITTER", "u")] {
             run = run
                 .env(format!("GIT_{name}_NAME"), value)
