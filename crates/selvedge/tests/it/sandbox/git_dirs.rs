@@ -260,13 +260,16 @@ git worktree add -q "${TMPDIR:-/tmp}/elsewhere"; git -C "${TMPDIR:-/tmp}/elsewhe
 echo staged > staged; git add staged
 git -C nested commit -q --allow-empty -m 'In nested'
 git -C sub checkout -q -b work; git -C sub commit -q --allow-empty -m 'In sub'; git add sub
+hash=$(printf large | sha256sum | cut -c1-64)
+folder=.git/lfs/objects/$(echo $hash | cut -c1-2)/$(echo $hash | cut -c3-4)
+mkdir -p $folder; printf 'large' > $folder/$hash
 git gc --quiet
 "#;
     let result = fixture.run_agent(agent, &[]);
     assert_eq!(result["outcome"], "verified", "{result:#}");
     let asked = "git log --format=%s -2; git branch --show-current; git show -s --format=%s v1 topic
         git stash list --format=%gs; git diff --cached --name-only; git -C nested log -1 --format=%s; git -C sub log -1 --format=%s
-        git status --short --ignore-submodules; git fsck --strict --no-dangling; cat made";
+        git status --short --ignore-submodules; git fsck --strict --no-dangling; cat made .git/lfs/objects/*/*/*";
     let answer = run_script(fixture, asked);
     let lines: Vec<&str> = answer.lines().collect();
     assert_eq!(
@@ -285,7 +288,8 @@ git gc --quiet
             "In sub",
             "A  staged",
             "first",
-            "second"
+            "second",
+            "large",
         ],
         "{answer}"
     );
