@@ -189,11 +189,7 @@ fn normalise(page: &Path, address: &str) -> Option<PathBuf> {
     let mut resolved = page.parent()?.to_owned();
     for part in Path::new(address).components() {
         match part {
-            Component::ParentDir => {
-                if !resolved.pop() {
-                    return None;
-                }
-            }
+            Component::ParentDir => resolved.pop().then_some(())?,
             Component::Normal(name) => resolved.push(name),
             _ => {}
         }

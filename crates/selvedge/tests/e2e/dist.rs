@@ -71,6 +71,7 @@ fn assert_demo(out: &CommandOutput) {
 
 /// Prints a row for the table of `docs/how-to/install.md`: the size of what was installed, and the time from the
 /// package to the verdict.
+#[expect(clippy::print_stdout, reason = "a row for a document")]
 fn report(channel: &str, installed: &Path, began: Instant) {
     let seconds = began.elapsed().as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a size for people")]
@@ -367,9 +368,9 @@ impl Registry {
         drop(free);
         let folder = env.root().join("registry");
         fs::create_dir(&folder).unwrap();
-        let storage = folder.join("storage");
+        let storage = serde_json::json!(folder.join("storage"));
         let config = format!(
-            "storage: {storage:?}\nuplinks: {{}}\nweb: {{enable: false}}\nmax_body_size: 300mb\n\
+            "storage: {storage}\nuplinks: {{}}\nweb: {{enable: false}}\nmax_body_size: 300mb\n\
              packages:\n  '**': {{access: $all, publish: $all, unpublish: $all}}\n\
              log: {{type: stdout, format: pretty, level: warn}}\n"
         );
