@@ -27,9 +27,9 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let SubmitAnswer {
         task_id, warnings, ..
     } = answer.json().await?;
-    warnings
-        .iter()
-        .for_each(|warning| println!("warning: {warning}"));
+    for warning in warnings {
+        println!("warning: {warning}");
+    }
 
     let mut last = None;
     loop {
