@@ -42,7 +42,7 @@ struct SideView {
     cost: String,
     correction: Option<String>,
     claim: Option<String>,
-    problems: Vec<crate::story::Problem>,
+    problems: Vec<crate::story::AttemptProblem>,
     files: String,
     added: usize,
     removed: usize,

@@ -7,7 +7,7 @@ use selvedge_core::run::Run;
 
 use super::frame::short_cost;
 use crate::diff::ChangeSummary;
-use crate::story::{AttemptStory, Problem, RunStory, TestTally, Tone};
+use crate::story::{AttemptProblem, AttemptStory, RunStory, TestTally, Tone};
 use crate::text::make_visible;
 
 /// The changes of attempts, by their numbers.
@@ -26,7 +26,7 @@ pub(crate) struct AttemptCard {
     pub(crate) changes: Option<ChangesView>,
     /// What the problems are: failures, or findings of work that may still count.
     pub(crate) problems_label: &'static str,
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) problems: Vec<AttemptProblem>,
     pub(crate) more_problems: usize,
     pub(crate) tally: Option<TallyView>,
     pub(crate) took: String,

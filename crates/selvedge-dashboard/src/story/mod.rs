@@ -67,7 +67,7 @@ pub struct AttemptStory {
     /// The verdict of all gates: checks, judges and people.
     pub verdict: AttemptVerdict,
     /// The first problems.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<AttemptProblem>,
     /// Number of further problems.
     pub more_problems: usize,
     /// What the agent was told about the attempt before: the first lines of the corrective prompt.
@@ -82,7 +82,7 @@ pub struct AttemptStory {
 
 /// A reason why an attempt does not pass.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Problem {
+pub struct AttemptProblem {
     /// The test, the check, the file or the judge.
     pub title: String,
     /// The assertion or the message, in one line.
@@ -124,7 +124,7 @@ impl RunStory {
     }
 
     /// The first problem of the last attempt that has one: why the run failed.
-    pub fn last_problem(&self) -> Option<&Problem> {
+    pub fn last_problem(&self) -> Option<&AttemptProblem> {
         let mut attempts = self.attempts.iter().rev();
         attempts.find_map(|attempt| attempt.problems.first())
     }
@@ -252,21 +252,21 @@ impl TestTally {
 }
 
 /// Everything that keeps an attempt from passing: failed checks, violations, judges, people.
-fn problems(run: &Run, attempt: &Attempt) -> Vec<Problem> {
+fn problems(run: &Run, attempt: &Attempt) -> Vec<AttemptProblem> {
     let mut problems = Vec::new();
     let session = attempt.session.as_ref();
     if let Some(error) = session.and_then(|it| it.error.as_deref()) {
-        problems.push(Problem {
+        problems.push(AttemptProblem {
             title: "agent".to_owned(),
             text: single_line(error, TEXT_CHARS),
-            ..Problem::default()
+            ..AttemptProblem::default()
         });
     }
     if let Some(review) = attempt.reviewed.as_ref().filter(|it| !it.accepted) {
-        problems.push(Problem {
+        problems.push(AttemptProblem {
             title: format!("rejected by {}", single_line(&review.by, 40)),
             text: single_line(&review.reason, TEXT_CHARS),
-            ..Problem::default()
+            ..AttemptProblem::default()
         });
     }
     let Some(report) = attempt.report.as_ref() else {
@@ -276,16 +276,16 @@ fn problems(run: &Run, attempt: &Attempt) -> Vec<Problem> {
         let issue = gate.judgements.iter().flat_map(|it| &it.issues).next();
         let text = issue.or(gate.feedback.as_ref()).or(gate.error.as_ref());
         let judge = gate.judgements.first().map_or("judge", |it| &it.judge);
-        problems.push(Problem {
+        problems.push(AttemptProblem {
             title: format!("judge {}, tier {}", single_line(judge, 30), gate.tier),
             text: text.map_or_else(String::new, |text| single_line(text, TEXT_CHARS)),
-            ..Problem::default()
+            ..AttemptProblem::default()
         });
     }
     for finding in report.guard.iter().flat_map(|guard| &guard.findings) {
         if finding.strength != FindingSeverity::Weak {
             let path = single_line(&finding.path, TITLE_CHARS);
-            problems.push(Problem {
+            problems.push(AttemptProblem {
                 location: finding.line.map(|line| format!("{path}:{line}")),
                 title: path,
                 text: single_line(&finding.what, TEXT_CHARS),
@@ -299,19 +299,19 @@ fn problems(run: &Run, attempt: &Attempt) -> Vec<Problem> {
         }
     }
     if let Some(crossed) = report.still_failing() {
-        problems.push(Problem {
+        problems.push(AttemptProblem {
             title: "original tests".to_owned(),
             text: single_line(&crossed.reason, TEXT_CHARS),
-            ..Problem::default()
+            ..AttemptProblem::default()
         });
     }
     problems
 }
 
 /// One problem for each failure of a check, or one for the check itself.
-fn problems_of_check(run: &Run, index: usize, check: &CheckReport) -> Vec<Problem> {
+fn problems_of_check(run: &Run, index: usize, check: &CheckReport) -> Vec<AttemptProblem> {
     let label = single_line(check.label(), TITLE_CHARS);
-    let failures = check.failures.iter().map(|failure| Problem {
+    let failures = check.failures.iter().map(|failure| AttemptProblem {
         title: failure
             .id
             .as_deref()
@@ -325,11 +325,11 @@ fn problems_of_check(run: &Run, index: usize, check: &CheckReport) -> Vec<Proble
         }),
         check: Some(index),
     });
-    let mut problems: Vec<Problem> = failures.collect();
+    let mut problems: Vec<AttemptProblem> = failures.collect();
     if problems.is_empty() {
         let digest = check.digest.as_deref().and_then(salient_line);
         let text = digest.or(check.reason.as_deref()).unwrap_or_default();
-        problems.push(Problem {
+        problems.push(AttemptProblem {
             title: label,
             text: single_line(text, TEXT_CHARS),
             location: None,
@@ -363,7 +363,7 @@ pub(crate) fn salient_line(digest: &str) -> Option<&str> {
 
 /// The lines of a corrective prompt that name the checks and the problems of the attempt before: without its fixed
 /// sentences, its headings, the delimiters of its blocks and other output. If none does, its first lines.
-fn prompt_excerpt(correction: &str, before: &[Problem]) -> Vec<String> {
+fn prompt_excerpt(correction: &str, before: &[AttemptProblem]) -> Vec<String> {
     let is_fixed = |line: &&str| {
         line.is_empty()
             || line.starts_with("VERIFICATION RETRY")
