@@ -360,7 +360,7 @@ impl StopGate<'_> {
                         .and_then(|attempt| attempt.tree.clone()),
                     base: start.as_ref().zip(baseline),
                 };
-                match work.verify(self.home, progress).await {
+                match Box::pin(work.verify(self.home, progress)).await {
                     Ok(report) => Input::Verified {
                         effect,
                         report: Box::new(report),

@@ -251,8 +251,7 @@ impl HookAgent {
     /// The JSON that answers a call of the hook.
     pub(crate) fn format_answer(self, answer: &GateAnswer) -> Value {
         match (self, answer) {
-            (_, GateAnswer::Silent) => json!({}),
-            (Self::Cursor, GateAnswer::Allow { .. }) => json!({}),
+            (_, GateAnswer::Silent) | (Self::Cursor, GateAnswer::Allow { .. }) => json!({}),
             (Self::Cursor, GateAnswer::Refuse { feedback, .. }) => {
                 json!({"followup_message": feedback})
             }
