@@ -36,6 +36,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use selvedge_core::model::exit_code;
+use selvedge_engine::environment::protect_this_process;
 
 use self::streams::final_exit_code;
 
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         }
         _ => {}
     }
+    protect_this_process();
     let cli = match cli::parse(&args) {
         Ok(cli) => cli,
         Err(error) => {

@@ -1,6 +1,7 @@
 //! Overhead of the sandbox for each program that starts in it: a verification with one instant check,
-//! with each backend and with none.
+//! with each backend and with none; and what `bwrap` alone adds to the same program.
 
+use std::process::Command;
 use std::time::Duration;
 
 use super::BenchTable;
@@ -10,6 +11,12 @@ use crate::XtaskResult;
 
 const ROUNDS: usize = 50;
 const BAR: Duration = Duration::from_millis(15);
+/// Bar of the overhead of bubblewrap's sandbox, in multiples of that of `bwrap` alone.
+const FACTOR_BAR: f64 = 1.5;
+
+/// The least that isolates a program as the sandbox does: processes, files outside of a folder, and the home.
+const BWRAP_OPTIONS: &str =
+    "--unshare-pid --unshare-ipc --die-with-parent --ro-bind / / --dev /dev --proc /proc";
 
 pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskResult {
     let directory = selvedge.directory("walls")?;
@@ -20,14 +27,44 @@ pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskR
             .env("SELVEDGE_SANDBOX_BACKEND", backend);
         time_command(verify, 0)
     };
-    let [bubblewrap, landlock, bare] = medians(
+    let home = selvedge.directory("home")?;
+    let alone = |is_isolated: bool| {
+        let mut command = Command::new(if is_isolated { "bwrap" } else { "true" });
+        if is_isolated {
+            command
+                .args(BWRAP_OPTIONS.split(' '))
+                .arg("--bind")
+                .args([&directory, &directory])
+                .arg("--tmpfs")
+                .arg(&home)
+                .args(["--", "true"]);
+        }
+        time_command(command, 0)
+    };
+    let [bubblewrap, landlock, bare, isolated, program] = medians(
         ROUNDS,
         [
             &mut || verify("bubblewrap"),
             &mut || verify("landlock"),
             &mut || verify("none"),
+            &mut || alone(true),
+            &mut || alone(false),
         ],
     )?;
+    let (ours, least) = (
+        bubblewrap.saturating_sub(bare),
+        isolated.saturating_sub(program),
+    );
+    table.add_growth(
+        "bubblewrap's sandbox of a check",
+        ours.as_secs_f64() / least.as_secs_f64(),
+        &format!(
+            "{:.2} ms more than without, `bwrap` alone {:.2} ms more",
+            ours.as_secs_f64() * 1e3,
+            least.as_secs_f64() * 1e3
+        ),
+        FACTOR_BAR,
+    );
     table.add_duration("a check behind bubblewrap", bubblewrap, bare, BAR);
     table.add_duration("a check behind Landlock", landlock, bare, BAR);
     Ok(())

@@ -95,7 +95,7 @@ impl BenchTable {
         });
     }
 
-    /// Adds a row whose bar is the ratio of durations when the input doubles.
+    /// Adds a row whose bar is a ratio of durations, such as when the input doubles.
     pub(super) fn add_growth(&mut self, what: &str, ratio: f64, against: &str, bar: f64) {
         self.add(BenchRow {
             what: what.to_owned(),

@@ -143,11 +143,15 @@ pub enum Restriction {
     Network,
     /// For agents: the caches of tools that checks read are not writable.
     Caches,
+    /// Modes, owners and times of files outside of the writable paths cannot be changed.
+    Attributes,
+    /// Shared memory and terminals of other programs of the user cannot be reached.
+    Ipc,
 }
 
 impl Restriction {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Writes,
         Self::Secrets,
         Self::Processes,
@@ -155,6 +159,8 @@ impl Restriction {
         Self::Temporary,
         Self::Network,
         Self::Caches,
+        Self::Attributes,
+        Self::Ipc,
     ];
 
     /// Display name.
@@ -167,6 +173,8 @@ impl Restriction {
             Self::Temporary => "temporary files",
             Self::Network => "network",
             Self::Caches => "caches",
+            Self::Attributes => "attributes of files",
+            Self::Ipc => "shared memory and terminals",
         }
     }
 }

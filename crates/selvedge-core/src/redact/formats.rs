@@ -11,6 +11,8 @@ const MAX_USER_BYTES: usize = 128;
 const MAX_PASSWORD_BYTES: usize = 256;
 /// A user name of at least this length, without a password, is a token.
 const MIN_TOKEN_USER_BYTES: usize = 20;
+/// Maximum length of the separators between a name and its value.
+const MAX_ASSIGNMENT_BYTES: usize = 8;
 /// Maximum length of a private key as text, in bytes.
 const MAX_PEM_BYTES: usize = 16 << 10;
 
@@ -29,6 +31,14 @@ pub(super) enum ByteClass {
     Token68,
     /// Letters, digits and `/`.
     Path,
+    /// Dotted and `~`.
+    Tilde,
+    /// Letters, digits, `+` and `/`.
+    Base64,
+    /// Base64 and its padding.
+    PaddedBase64,
+    /// Letters, digits and `%`.
+    Percent,
 }
 
 impl ByteClass {
@@ -40,6 +50,14 @@ impl ByteClass {
                 Self::Word => byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'),
                 Self::Dotted => byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b'.'),
                 Self::Path => byte.is_ascii_alphabetic() || byte == b'/',
+                Self::Tilde => {
+                    byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b'.' | b'~')
+                }
+                Self::Base64 => byte.is_ascii_alphabetic() || matches!(byte, b'+' | b'/'),
+                Self::PaddedBase64 => {
+                    byte.is_ascii_alphabetic() || matches!(byte, b'+' | b'/' | b'=')
+                }
+                Self::Percent => byte.is_ascii_alphabetic() || byte == b'%',
                 Self::Token68 => {
                     byte.is_ascii_alphabetic()
                         || matches!(byte, b'-' | b'_' | b'.' | b'~' | b'+' | b'/' | b'=')
@@ -57,8 +75,15 @@ enum SuffixRule {
     AtLeastSeparated(ByteClass, usize),
     /// Exactly this many, with no letter or digit before the prefix.
     Exactly(ByteClass, usize),
+    /// The same, including a digit, a capital and a small letter.
+    ExactlyMixed(ByteClass, usize),
     /// At least this many, including a digit; the prefix itself is not redacted.
     AfterPrefix(ByteClass, usize),
+    /// The prefix is a name. After it, between separators as in an assignment, are exactly this many, including a digit,
+    /// a capital and a small letter; only they are redacted.
+    AssignedExactly(ByteClass, usize),
+    /// The same with at least this many.
+    AssignedAtLeast(ByteClass, usize),
     /// The rest of a JSON Web Token's header, and the beginning of its claims.
     Jwt,
     /// The rest of a private key's first line.
@@ -79,8 +104,12 @@ const fn format(name: &'static str, prefix: &'static str, rule: SuffixRule) -> K
     KeyFormat { name, prefix, rule }
 }
 
-use ByteClass::{Alphanumeric, Dotted, Path, Token68, Upper, Word};
-use SuffixRule::{AfterPrefix, AtLeast, AtLeastSeparated, Exactly};
+use ByteClass::{
+    Alphanumeric, Base64, Dotted, PaddedBase64, Path, Percent, Tilde, Token68, Upper, Word,
+};
+use SuffixRule::{
+    AfterPrefix, AssignedAtLeast, AssignedExactly, AtLeast, AtLeastSeparated, Exactly, ExactlyMixed,
+};
 
 pub(super) const FORMATS: &[KeyFormat] = &[
     format("Selvedge token", "slv_", AtLeast(Word, 32)),
@@ -115,6 +144,93 @@ pub(super) const FORMATS: &[KeyFormat] = &[
     format("GitLab token", "glptt-", AtLeast(Word, 40)),
     format("AWS key", "AKIA", Exactly(Upper, 16)),
     format("AWS key", "ASIA", Exactly(Upper, 16)),
+    format(
+        "AWS secret key",
+        "ecret_access_key",
+        AssignedExactly(Base64, 40),
+    ),
+    format(
+        "AWS secret key",
+        "ECRET_ACCESS_KEY",
+        AssignedExactly(Base64, 40),
+    ),
+    format(
+        "AWS secret key",
+        "ecretAccessKey",
+        AssignedExactly(Base64, 40),
+    ),
+    format(
+        "AWS secret key",
+        "ecret-access-key",
+        AssignedExactly(Base64, 40),
+    ),
+    format(
+        "AWS secret key",
+        "ecret Access Key",
+        AssignedExactly(Base64, 40),
+    ),
+    format(
+        "AWS secret key",
+        "ecret access key",
+        AssignedExactly(Base64, 40),
+    ),
+    format(
+        "AWS secret key",
+        "aws_secret_key",
+        AssignedExactly(Base64, 40),
+    ),
+    format(
+        "AWS secret key",
+        "AWS_SECRET_KEY",
+        AssignedExactly(Base64, 40),
+    ),
+    format(
+        "AWS secret key",
+        "awsSecretKey",
+        AssignedExactly(Base64, 40),
+    ),
+    format(
+        "AWS secret key",
+        "AWSSecretKey",
+        AssignedExactly(Base64, 40),
+    ),
+    format(
+        "AWS session token",
+        "ession_token",
+        AssignedAtLeast(PaddedBase64, 100),
+    ),
+    format(
+        "AWS session token",
+        "ESSION_TOKEN",
+        AssignedAtLeast(PaddedBase64, 100),
+    ),
+    format(
+        "AWS session token",
+        "essionToken",
+        AssignedAtLeast(PaddedBase64, 100),
+    ),
+    format("Azure key", "AccountKey", AssignedAtLeast(PaddedBase64, 80)),
+    format(
+        "Azure key",
+        "account_key",
+        AssignedAtLeast(PaddedBase64, 80),
+    ),
+    format(
+        "Azure key",
+        "ACCOUNT_KEY",
+        AssignedAtLeast(PaddedBase64, 80),
+    ),
+    format(
+        "Azure key",
+        "SharedAccessKey",
+        AssignedAtLeast(PaddedBase64, 40),
+    ),
+    format("Azure secret", "7Q~", AtLeast(Tilde, 31)),
+    format("Azure secret", "8Q~", AtLeast(Tilde, 31)),
+    format("Azure signature", "?sig=", AfterPrefix(Percent, 43)),
+    format("Azure signature", "&sig=", AfterPrefix(Percent, 43)),
+    format("Azure signature", "u0026sig=", AfterPrefix(Percent, 43)),
+    format("Azure signature", "&amp;sig=", AfterPrefix(Percent, 43)),
     format("Google key", "AIza", AtLeastSeparated(Word, 35)),
     format("Google token", "ya29.", AtLeastSeparated(Dotted, 30)),
     format("Google secret", "GOCSPX-", AtLeast(Word, 20)),
@@ -138,6 +254,59 @@ pub(super) const FORMATS: &[KeyFormat] = &[
     format("Stripe key", "sk_test_", AtLeast(Alphanumeric, 16)),
     format("Stripe key", "rk_live_", AtLeast(Alphanumeric, 16)),
     format("Stripe secret", "whsec_", AtLeast(Alphanumeric, 24)),
+    format("Tailscale key", "tskey-auth-", AfterPrefix(Word, 16)),
+    format("Tailscale key", "tskey-api-", AfterPrefix(Word, 16)),
+    format("Tailscale key", "tskey-client-", AfterPrefix(Word, 16)),
+    format("Tailscale key", "tskey-scim-", AfterPrefix(Word, 16)),
+    format("Tailscale key", "tskey-webhook-", AfterPrefix(Word, 16)),
+    format("Supabase token", "sbp_", AtLeastSeparated(Alphanumeric, 40)),
+    format(
+        "Supabase token",
+        "sbp_v0_",
+        AtLeastSeparated(Alphanumeric, 40),
+    ),
+    format(
+        "Supabase token",
+        "sbp_oauth_",
+        AtLeastSeparated(Alphanumeric, 40),
+    ),
+    format("Supabase key", "sb_secret_", AfterPrefix(Word, 20)),
+    format("Linear key", "lin_api_", AtLeastSeparated(Alphanumeric, 32)),
+    format(
+        "Linear key",
+        "lin_oauth_",
+        AtLeastSeparated(Alphanumeric, 32),
+    ),
+    format("Linear key", "lin_wh_", AtLeastSeparated(Alphanumeric, 32)),
+    format(
+        "Shopify token",
+        "shpat_",
+        AtLeastSeparated(Alphanumeric, 32),
+    ),
+    format(
+        "Shopify token",
+        "shpca_",
+        AtLeastSeparated(Alphanumeric, 32),
+    ),
+    format(
+        "Shopify token",
+        "shppa_",
+        AtLeastSeparated(Alphanumeric, 32),
+    ),
+    format(
+        "Shopify token",
+        "shpss_",
+        AtLeastSeparated(Alphanumeric, 32),
+    ),
+    format(
+        "Shopify token",
+        "shpua_",
+        AtLeastSeparated(Alphanumeric, 32),
+    ),
+    format("Square token", "sq0atp-", AtLeastSeparated(Word, 22)),
+    format("Square secret", "sq0csp-", AtLeastSeparated(Word, 40)),
+    format("Square token", "EAAA", ExactlyMixed(Word, 60)),
+    format("Square token", "EAAl", ExactlyMixed(Word, 60)),
     format("SendGrid key", "SG.", AtLeastSeparated(Dotted, 60)),
     format("Vault token", "hvs.", AtLeastSeparated(Word, 24)),
     format("age key", "AGE-SECRET-KEY-1", AtLeast(Upper, 50)),
@@ -171,7 +340,15 @@ impl KeyFormat {
             Exactly(class, count) if is_separated(before) => {
                 exactly(rest, start, class, count, over)
             }
-            AtLeastSeparated(..) | Exactly(..) => MatchExtent::NoMatch,
+            ExactlyMixed(class, count) if is_separated(before) => {
+                match exactly(rest, start, class, count, over) {
+                    MatchExtent::Match { .. } if !is_mixed(&rest[..count]) => MatchExtent::NoMatch,
+                    reach => reach,
+                }
+            }
+            AtLeastSeparated(..) | Exactly(..) | ExactlyMixed(..) => MatchExtent::NoMatch,
+            AssignedExactly(class, count) => assigned(rest, start, class, count, true, over),
+            AssignedAtLeast(class, least) => assigned(rest, start, class, least, false, over),
             AfterPrefix(class, least) => match at_least(rest, start, start, class, least, over) {
                 MatchExtent::Match { .. } if !rest[..least].iter().any(u8::is_ascii_digit) => {
                     MatchExtent::NoMatch
@@ -236,6 +413,55 @@ fn exactly(rest: &[u8], start: usize, class: ByteClass, count: usize, over: bool
         run if run == seen.len() && run <= count => undecided_unless_final(over),
         _ => MatchExtent::NoMatch,
     }
+}
+
+/// A value after a name, as in `name = "value"`, `"name": "value"` and `name>value`.
+fn assigned(
+    rest: &[u8],
+    start: usize,
+    class: ByteClass,
+    count: usize,
+    is_exact: bool,
+    over: bool,
+) -> MatchExtent {
+    let is_separator = |byte: &&u8| b" \t=:>\"'`\\".contains(*byte);
+    let between = rest.iter().take(MAX_ASSIGNMENT_BYTES + 1);
+    let between = between.take_while(is_separator).count();
+    if between > MAX_ASSIGNMENT_BYTES {
+        return MatchExtent::NoMatch;
+    }
+    let (value, from) = (&rest[between..], start + between);
+    match value.first() {
+        None => return undecided_unless_final(over),
+        Some(_) if between == 0 => return MatchExtent::NoMatch,
+        Some(_) => {}
+    }
+    let reach = if is_exact {
+        exactly(value, from, class, count, over)
+    } else {
+        at_least(value, from, from, class, count, over)
+    };
+    match reach {
+        MatchExtent::Match { .. } if !is_mixed(&value[..count]) => MatchExtent::NoMatch,
+        MatchExtent::Match {
+            to, continuation, ..
+        } => MatchExtent::Match {
+            from,
+            to,
+            continuation,
+        },
+        reach => reach,
+    }
+}
+
+/// Whether there is a digit, a capital and a small letter, as in nearly every random text of this length.
+fn is_mixed(bytes: &[u8]) -> bool {
+    let classes = [
+        u8::is_ascii_digit,
+        u8::is_ascii_uppercase,
+        u8::is_ascii_lowercase,
+    ];
+    classes.iter().all(|is_in| bytes.iter().any(is_in))
 }
 
 fn jwt(rest: &[u8], start: usize, over: bool) -> MatchExtent {

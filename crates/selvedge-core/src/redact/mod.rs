@@ -4,7 +4,7 @@
 //!
 //! Two scans find short *keys*: the prefixes of the formats, and the first bytes of each form of a value. The text
 //! after a key decides whether it is a match. Thus neither scan depends on the length of the secrets, and text without
-//! a key costs little more than reading it.
+//! a key costs little more than reading it. Lines with characters that are not shown are also searched without them.
 
 mod formats;
 mod forms;
@@ -12,6 +12,7 @@ mod json;
 mod prefix_matcher;
 mod secret_names;
 mod stream;
+mod visible;
 
 #[cfg(test)]
 mod tests;
@@ -28,7 +29,7 @@ use self::forms::{EncodedForm, encoded_forms};
 pub use self::json::RedactError;
 use self::prefix_matcher::{KEY_BYTES, PrefixMatcher};
 pub use self::secret_names::{is_secret_name, is_worth_redacting};
-pub use self::stream::RedactionStream;
+pub use self::visible::RedactionStream;
 
 /// Minimum length of a secret, in bytes: a value like `1` would be redacted everywhere.
 pub const MIN_SECRET_BYTES: usize = 8;

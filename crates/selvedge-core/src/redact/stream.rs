@@ -1,5 +1,6 @@
-//! Redaction piece by piece. The output does not depend on how the text is split: a position is decided only when no
-//! further byte can change the decision. The text that is held back is no longer than the longest pattern.
+//! Redaction of bytes as they are, piece by piece. The output does not depend on how the text is split: a position is
+//! decided only when no further byte can change the decision. The text that is held back is no longer than the longest
+//! pattern.
 
 use std::sync::Arc;
 
@@ -7,7 +8,8 @@ use super::formats::{FORMATS, OpenMatch};
 use super::{CompiledPatterns, MatchExtent, PREFIXES};
 
 /// A text that arrives piece by piece.
-pub struct RedactionStream {
+#[derive(Clone)]
+pub(super) struct LiteralRedaction {
     compiled: Arc<CompiledPatterns>,
     /// The text that is not decided yet.
     pending: Vec<u8>,
@@ -17,12 +19,6 @@ pub struct RedactionStream {
     open_matches: Vec<OpenMatch>,
     /// The two bytes before `pending`; zero if there are none.
     before: [u8; 2],
-}
-
-impl std::fmt::Debug for RedactionStream {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Stream({} bytes held back)", self.pending.len())
-    }
 }
 
 /// A range to redact.
@@ -96,7 +92,7 @@ impl Iterator for KeyScanner<'_> {
     }
 }
 
-impl RedactionStream {
+impl LiteralRedaction {
     pub(super) fn new(compiled: Arc<CompiledPatterns>) -> Self {
         Self {
             compiled,
@@ -109,7 +105,7 @@ impl RedactionStream {
 
     /// Adds the next piece and returns the text that is decided now, often the piece itself. `room` is the buffer for
     /// other results; its content is overwritten.
-    pub fn push<'a>(&mut self, piece: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
+    pub(super) fn push<'a>(&mut self, piece: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
         room.clear();
         if self.pending.is_empty() && self.open_matches.is_empty() {
             let (ranges, hold) = self.find_ranges(piece, false);
@@ -129,8 +125,38 @@ impl RedactionStream {
         room
     }
 
+    /// Adds the next piece and appends the text that is decided now.
+    pub(super) fn push_into(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        let mut room = Vec::new();
+        out.extend_from_slice(self.push(piece, &mut room));
+    }
+
+    /// Forgets the text that is not decided, and matches that continue.
+    pub(super) fn forget_pending(&mut self) {
+        self.pending.clear();
+        self.open_matches.clear();
+        self.covered = 0;
+    }
+
+    /// Whether nothing is held back, and no match continues.
+    pub(super) fn is_idle(&self) -> bool {
+        self.pending.is_empty() && self.open_matches.is_empty()
+    }
+
+    /// Whether both hold back the same text, and the same matches continue.
+    pub(super) fn is_at_same_state(&self, other: &Self) -> bool {
+        self.pending == other.pending
+            && self.covered == other.covered
+            && self.open_matches == other.open_matches
+    }
+
+    /// Number of bytes that are held back.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.pending.len()
+    }
+
     /// Ends the text: adds what was held back.
-    pub fn finish(&mut self, out: &mut Vec<u8>) {
+    pub(super) fn finish(&mut self, out: &mut Vec<u8>) {
         let text = std::mem::take(&mut self.pending);
         let (ranges, hold) = self.find_ranges(&text, true);
         self.write(&text, ranges, hold, out);

@@ -14,6 +14,7 @@ use selvedge_core::redact::is_secret_name;
 use super::SessionRequest;
 use super::api::is_api_key;
 use crate::environment::EnvironmentMap;
+pub use crate::environment::host_env;
 
 /// Prefix of variables that only Selvedge itself reads.
 const OWN_PREFIX: &str = "SELVEDGE_";
@@ -99,11 +100,6 @@ pub(super) fn with_run_vars(
         request.attempt_number.to_string().into(),
     );
     environment
-}
-
-/// Our own environment at this moment.
-pub fn host_env() -> EnvironmentMap {
-    std::env::vars_os().collect()
 }
 
 /// The names of variables that are passed to an agent of this kind.

@@ -18,10 +18,13 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Interest, Lines};
 use tokio::net::UnixStream;
 use tokio::process::Child;
 
-use super::command::{Supervisor, TAG_VARIABLE};
+use super::command::Supervisor;
 use super::session::SupervisorLostError;
 use super::supervisor::spawn_with_blocked_signals;
 use super::wire::{self, SupervisorMessage, SupervisorOrder};
+
+/// The name of supervisors in lists of processes.
+pub(super) const SUPERVISOR_NAME: &str = "selvedge-supervisor";
 
 /// A supervisor process. Dropping it closes the control socket, which ends the supervisor and all
 /// that it runs.
@@ -49,13 +52,14 @@ impl PooledSupervisor {
     pub(super) fn start(supervisor: &Supervisor, tag: &str) -> io::Result<Self> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        // The environment is empty: the tree could read the main program's secrets from it.
+        // The environment is empty, because it needs none. The tag is an argument, because nobody can read a
+        // supervisor's environment.
         let mut command = tokio::process::Command::new(&supervisor.program);
         command
-            .arg0("selvedge-supervisor")
+            .arg0(SUPERVISOR_NAME)
             .args(&supervisor.args)
+            .arg(tag)
             .env_clear()
-            .env(TAG_VARIABLE, tag)
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
             .stderr(Stdio::null());

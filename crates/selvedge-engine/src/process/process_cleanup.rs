@@ -1,11 +1,12 @@
-//! Ends a process tree without its supervisor, by the tag in the environment of its processes: the
-//! last resort if the supervisor itself was killed. It misses a process that cleared its
+//! Ends a process tree without its supervisor, by the tag in the environment of its processes (of a
+//! supervisor: in its arguments, because its environment is protected): the last resort if the supervisor itself was killed. It misses a process that cleared its
 //! environment and left the session; its report names the method.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::command::TAG_VARIABLE;
+use super::pool::SUPERVISOR_NAME;
 use super::session_exit::{ProcessName, TreeReport};
 use selvedge_core::model::CleanupMethod;
 
@@ -43,16 +44,24 @@ impl TagFilter<'_> {
     fn matches(self, environ: &[u8]) -> bool {
         environ.split(|byte| *byte == 0).any(|variable| {
             let tag = variable.strip_prefix(TAG_VARIABLE.as_bytes());
-            let Some(tag) = tag.and_then(|tag| tag.strip_prefix(b"=")) else {
-                return false;
-            };
-            match self {
-                Self::Session(meant) => tag == meant.as_bytes(),
-                Self::Run(run) => tag
-                    .strip_prefix(run.as_bytes())
-                    .is_some_and(|rest| rest.starts_with(b".")),
-            }
+            let tag = tag.and_then(|tag| tag.strip_prefix(b"="));
+            tag.is_some_and(|tag| self.matches_tag(tag))
         })
+    }
+
+    /// Whether this is the command line of a supervisor that matches.
+    fn matches_supervisor(self, command_line: &[u8]) -> bool {
+        let mut words = command_line.split(|byte| *byte == 0);
+        words.next() == Some(SUPERVISOR_NAME.as_bytes()) && words.any(|word| self.matches_tag(word))
+    }
+
+    fn matches_tag(self, tag: &[u8]) -> bool {
+        match self {
+            Self::Session(meant) => tag == meant.as_bytes(),
+            Self::Run(run) => tag
+                .strip_prefix(run.as_bytes())
+                .is_some_and(|rest| rest.starts_with(b".")),
+        }
     }
 }
 
@@ -96,8 +105,9 @@ fn kill_marked(mark: TagFilter<'_>, session: Option<i32>) -> BTreeMap<i32, Strin
     let mut found = BTreeMap::new();
     for pid in proc::all_processes().filter(|pid| *pid != own) {
         let is_meant = || {
-            std::fs::read(format!("/proc/{pid}/environ"))
-                .is_ok_and(|environ| mark.matches(&environ))
+            let read = |file: &str| std::fs::read(format!("/proc/{pid}/{file}"));
+            read("environ").is_ok_and(|environ| mark.matches(&environ))
+                || read("cmdline").is_ok_and(|line| mark.matches_supervisor(&line))
                 || session.is_some_and(|id| proc::read_stat(pid).is_some_and(|s| s.session == id))
         };
         if !is_meant() {
@@ -138,5 +148,9 @@ mod tests {
         for other in ["1", "12.", "12.3", "7", "9", ""] {
             assert!(!TagFilter::Run(other).matches(environ), "{other}");
         }
+        let supervisor = b"selvedge-supervisor\0__supervise\x0012.supervisor\0";
+        assert!(TagFilter::Run("12").matches_supervisor(supervisor));
+        assert!(!TagFilter::Run("1").matches_supervisor(supervisor));
+        assert!(!TagFilter::Run("12").matches_supervisor(b"cat\x0012.supervisor\0"));
     }
 }

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
-use selvedge_core::model::SandboxProfile;
+use selvedge_core::model::{SandboxBackend, SandboxProfile};
 
 use super::{WorkspaceSandbox, is_temporary};
 
@@ -29,6 +29,17 @@ const DENIED_MESSAGES: &[&str] = &[
     "EPERM",
     "os error 13",
 ];
+const MISSING_MESSAGES: &[&str] = &[
+    "No such file or directory",
+    "no such file or directory",
+    "ENOENT",
+    "os error 2)",
+    "not found",
+    "cannot find",
+    "does not exist",
+    "FileNotFound",
+    "NoSuchFile",
+];
 const NO_NETWORK_MESSAGES: &[&str] = &[
     "Network is unreachable",
     "network is unreachable",
@@ -40,7 +51,48 @@ const NO_NETWORK_MESSAGES: &[&str] = &[
     "EAI_AGAIN",
     "failed to lookup address information",
     "dial tcp: lookup",
+    "getaddrinfo ENOTFOUND",
+    "NameResolutionError",
+    "UnknownHostException",
 ];
+
+/// Messages about a system call that the filter refuses, but no file's permissions.
+const REFUSED_CALL_MESSAGES: &[&str] = &["peration not permitted", "EPERM"];
+/// How the same line shows that the call opened a socket or shared memory, or no file.
+const REFUSED_CALL_SUBJECTS: &[&str] = &[
+    "socket",
+    "Socket",
+    "listen",
+    "bind",
+    "connect",
+    "shared memory",
+    "semaphore",
+    "shmget",
+    "Errno 1]",
+    "os error 1)",
+    "code: 1,",
+];
+
+/// What a line of output says about an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DenialMessage {
+    ReadOnly,
+    Denied,
+    Missing,
+}
+
+impl DenialMessage {
+    fn of(line: &str) -> Option<Self> {
+        let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
+        [
+            (READ_ONLY_MESSAGES, Self::ReadOnly),
+            (DENIED_MESSAGES, Self::Denied),
+            (MISSING_MESSAGES, Self::Missing),
+        ]
+        .into_iter()
+        .find_map(|(words, message)| says(words).then_some(message))
+    }
+}
 
 /// Describes in one line how the sandbox made a command fail, with a remedy; `None` if it did not.
 pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Option<String> {
@@ -54,12 +106,17 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
                 way_out("checks")
             ));
         }
-        let read_only = says(READ_ONLY_MESSAGES);
-        if !read_only && !says(DENIED_MESSAGES) {
-            continue;
+        if sandbox.blocks_calls() && says(REFUSED_CALL_MESSAGES) && says(REFUSED_CALL_SUBJECTS) {
+            return Some(format!(
+                "landlock allows neither sockets of the network nor shared memory under the profile `strict`; {}",
+                way_out("checks")
+            ));
         }
+        let Some(message) = DenialMessage::of(line) else {
+            continue;
+        };
         let mut paths = paths_in(line).into_iter();
-        if let Some(path) = paths.find(|path| sandbox.denies(path, read_only)) {
+        if let Some(path) = paths.find(|path| sandbox.denies(path, message)) {
             return Some(format!(
                 "the sandbox denied access to {}; {}",
                 path.display(),
@@ -105,8 +162,14 @@ fn existing_depth(path: &Path) -> usize {
 }
 
 impl WorkspaceSandbox {
+    /// Whether it refuses calls that need no path.
+    fn blocks_calls(&self) -> bool {
+        let own = &*self.inner;
+        own.profile == SandboxProfile::Strict && own.backend == SandboxBackend::Landlock
+    }
+
     /// Whether the sandbox denies writing (or, for hidden paths, reading) a path that would be writable without it.
-    fn denies(&self, path: &Path, read_only: bool) -> bool {
+    fn denies(&self, path: &Path, message: DenialMessage) -> bool {
         let own = &*self.inner;
         if path.starts_with(&own.workspace) || own.writable.iter().any(|it| path.starts_with(it)) {
             return false;
@@ -124,14 +187,30 @@ impl WorkspaceSandbox {
             return false;
         }
         let masked = own.paths.masked().into_iter().chain([own.state.clone()]);
-        if masked.into_iter().any(|masked| path.starts_with(masked)) {
+        let is_masked = masked.into_iter().any(|masked| path.starts_with(masked));
+        let is_hidden = is_masked || self.hides_in_home(path);
+        if message == DenialMessage::Missing {
+            return is_hidden && path.exists();
+        }
+        if is_hidden {
             return true;
         }
         let there = path.ancestors().find(|it| it.exists());
         let writable =
             there.is_some_and(|it| rustix::fs::access(it, rustix::fs::Access::WRITE_OK).is_ok());
         // Landlock gives another error than a mount does.
-        writable && (read_only || own.backend == selvedge_core::model::SandboxBackend::Landlock)
+        let is_read_only = message == DenialMessage::ReadOnly;
+        writable && (is_read_only || own.backend == SandboxBackend::Landlock)
+    }
+
+    /// Whether it is a path in the home that the profile `strict` does not show.
+    fn hides_in_home(&self, path: &Path) -> bool {
+        let own = &*self.inner;
+        let home = own.paths.home.as_ref();
+        let shown = || own.paths.toolchains();
+        own.profile == SandboxProfile::Strict
+            && home.is_some_and(|home| path.starts_with(home))
+            && !shown().iter().any(|shown| path.starts_with(shown))
     }
 }
 

@@ -13,12 +13,13 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use nix::libc;
-use rustix::process::{DumpableBehavior, WaitOptions, set_dumpable_behavior};
+use rustix::process::WaitOptions;
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use selvedge_core::model::SandboxBackend;
 
 use super::exec_request::{ExecRequest, InitMessage};
 use super::{container, landlock, seccomp};
+use crate::environment::deny_inspection;
 use crate::process::{ControlSocket, DEFAULT_PATH, ProcessExit, find_program};
 
 /// Carries out the request that it reads from descriptor 0, or from the socket at the path in its argument. Must be
@@ -59,8 +60,7 @@ fn exec(job: &ExecRequest, control: &mut ControlSocket) -> io::Result<()> {
     } else {
         landlock::restrict(&job.plan, &temporary)?;
     }
-    let has_own_network = has_own_root;
-    seccomp::install_filter(!job.plan.network && !has_own_network)?;
+    seccomp::install_filter(&job.plan)?;
     control.send(&InitMessage::Entered)?;
 
     let scratch = if has_own_root {
@@ -101,7 +101,7 @@ fn exec(job: &ExecRequest, control: &mut ControlSocket) -> io::Result<()> {
 /// `CAP_SYS_PTRACE` in the user namespace in which this program was executed. A container's settings may have given
 /// that capability to this process; no program regains it without new privileges.
 fn deny_tracing() -> io::Result<()> {
-    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    deny_inspection()?;
     let mut sets = capabilities(None)?;
     sets.effective -= CapabilitySet::SYS_PTRACE;
     sets.permitted -= CapabilitySet::SYS_PTRACE;

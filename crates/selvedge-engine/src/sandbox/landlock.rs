@@ -27,9 +27,10 @@ const DEVICES: &[&str] = &[
     "/dev/random",
     "/dev/urandom",
     "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
 ];
+
+/// Terminals, old and new ones: Landlock cannot tell them apart.
+const TERMINALS: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
 /// Shared memory that builds write to.
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -122,6 +123,7 @@ pub(super) fn build_grants(
     let mut writable: Vec<PathBuf> = of(PathAccess::Write).collect();
     writable.push(temporary.to_owned());
     if !plan.strict {
+        writable.extend(TERMINALS.iter().map(PathBuf::from));
         writable.extend(super::bubblewrap::TEMPORARY_FOLDERS.map(PathBuf::from));
         writable.push(PathBuf::from(SHARED_MEMORY));
     }

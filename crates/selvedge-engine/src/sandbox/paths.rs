@@ -324,7 +324,8 @@ pub(super) fn absolute_path_variable(environment: &EnvironmentMap, name: &str) -
 /// The canonical path, if it exists.
 #[allow(clippy::needless_pass_by_value, reason = "it maps what iterators give")]
 pub(super) fn canonical(path: PathBuf) -> Option<PathBuf> {
-    path.canonicalize().ok()
+    // Most paths are missing, which one call finds; resolving a path takes one for each of its components.
+    path.exists().then(|| path.canonicalize().ok()).flatten()
 }
 
 #[cfg(test)]

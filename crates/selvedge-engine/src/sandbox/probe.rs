@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -49,6 +50,8 @@ struct ProbeAttempts {
     masked: PathBuf,
     /// A file among other users' temporary files.
     temporary: PathBuf,
+    /// A file in shared memory, if there is any.
+    shared_memory: Option<PathBuf>,
     /// Name of an abstract socket.
     name: String,
     /// A port with a listener.
@@ -70,6 +73,8 @@ struct ProbeResults {
     reached_socket: bool,
     saw_temporary: bool,
     reached_network: bool,
+    changed_attributes: bool,
+    reached_shared_memory: bool,
 }
 
 /// Why a sandbox does not work here.
@@ -187,6 +192,8 @@ fn evaluate(kind: SandboxVariant<'_>, done: &ProbeResults) -> Result<SandboxRepo
         (Restriction::Temporary, done.saw_temporary),
         (Restriction::Network, done.reached_network),
         (Restriction::Caches, done.wrote_cache),
+        (Restriction::Attributes, done.changed_attributes),
+        (Restriction::Ipc, done.reached_shared_memory),
     ];
     // Checks may write the caches that they read.
     let is_meant =
@@ -209,6 +216,7 @@ fn evaluate(kind: SandboxVariant<'_>, done: &ProbeResults) -> Result<SandboxRepo
 struct ProbeFixture {
     folder: TempDir,
     temporary: tempfile::NamedTempFile,
+    shared_memory: Option<tempfile::NamedTempFile>,
     name: String,
     _named: UnixListener,
     _masked: UnixListener,
@@ -225,9 +233,11 @@ impl ProbeFixture {
             fs::create_dir(folder.path().join(name))?;
         }
         fs::write(folder.path().join("masked").join(SECRET), SECRET)?;
-        let temporary = tempfile::Builder::new()
-            .prefix("selvedge-probe-")
-            .tempfile_in("/tmp")?;
+        let file_in = |place: &str| {
+            tempfile::Builder::new()
+                .prefix("selvedge-probe-")
+                .tempfile_in(place)
+        };
         let name = format!("selvedge-probe-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name)?;
         Ok(Self {
@@ -236,7 +246,8 @@ impl ProbeFixture {
             listener: TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?,
             name,
             folder,
-            temporary,
+            temporary: file_in("/tmp")?,
+            shared_memory: file_in("/dev/shm").ok(),
         })
     }
 
@@ -258,6 +269,7 @@ impl ProbeFixture {
             cache: cache.map(|cache| cache.join(probe)),
             masked: root.join("masked"),
             temporary: self.temporary.path().to_owned(),
+            shared_memory: self.shared_memory.as_ref().map(|it| it.path().to_owned()),
             name: self.name.clone(),
             port: self.listener.local_addr()?.port(),
             pid: rustix::process::getpid().as_raw_nonzero().get(),
@@ -307,8 +319,17 @@ impl ProbeAttempts {
             reached_socket: UnixStream::connect(self.masked.join(SOCKET)).is_ok(),
             saw_temporary: fs::read(&self.temporary).is_ok(),
             reached_network: TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok(),
+            changed_attributes: change_mode(&self.temporary).is_ok(),
+            reached_shared_memory: self
+                .shared_memory
+                .as_ref()
+                .is_some_and(|file| fs::read(file).is_ok()),
         }
     }
+}
+
+fn change_mode(file: &Path) -> io::Result<()> {
+    fs::set_permissions(file, fs::Permissions::from_mode(0o640))
 }
 
 /// Whether the memory or a descriptor of a process is accessible: the parent of a session's program reports its exit.

@@ -1,5 +1,8 @@
 //! System calls that no build needs and that circumvent sandboxes of files: they fail with EPERM. Namespaces and
 //! mounts are not among them, so that a program can create sandboxes of its own inside.
+//!
+//! A filter sees numbers, but neither paths nor files. So it cannot refuse `chmod` outside of the writable paths alone,
+//! which Landlock does not refuse.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,6 +12,9 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch, apply_filter,
 };
+use selvedge_core::model::SandboxBackend;
+
+use super::plan::SandboxPlan;
 
 /// Calls that affect the whole kernel, or access files and keys without a path.
 const BLOCKED_SYSCALLS: &[libc::c_long] = &[
@@ -42,29 +48,81 @@ const BLOCKED_SYSCALLS: &[libc::c_long] = &[
 const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 
-/// Blocks these calls for this process and its future children. If `sockets` are blocked too, only those between
-/// processes of one machine are allowed.
-pub(super) fn install_filter(sockets: bool) -> io::Result<()> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BLOCKED_SYSCALLS
-        .iter()
-        .map(|call| (*call, Vec::new()))
-        .collect();
-    let ioctl = [TIOCSTI, TIOCLINUX].map(|request| argument_rule(1, SeccompCmpOp::Eq, request));
-    rules.insert(
-        libc::SYS_ioctl,
-        ioctl.into_iter().collect::<io::Result<_>>()?,
-    );
-    if sockets {
-        let local = u64::try_from(libc::AF_UNIX).unwrap_or_default();
-        rules.insert(
-            libc::SYS_socket,
-            vec![argument_rule(0, SeccompCmpOp::Ne, local)?],
-        );
-        // It would open sockets without that call.
+/// Changes attributes of files that need not be writable, such as whether they are compressed.
+const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
+const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
+
+/// Calls that change extended attributes, which Landlock does not restrict. The last two have the same number on all
+/// architectures.
+const ATTRIBUTE_SYSCALLS: &[libc::c_long] = &[
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SYS_SETXATTRAT,
+    SYS_REMOVEXATTRAT,
+];
+const SYS_SETXATTRAT: libc::c_long = 463;
+const SYS_REMOVEXATTRAT: libc::c_long = 466;
+
+/// Shared memory, semaphores and message queues by number or by name, which have no path.
+const IPC_SYSCALLS: &[libc::c_long] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semctl,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_msgget,
+    libc::SYS_msgctl,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Blocks the calls that a plan's sandbox must not allow, for this process and its future children.
+pub(super) fn install_filter(plan: &SandboxPlan) -> io::Result<()> {
+    let block = |calls: &[libc::c_long]| -> Rules {
+        calls.iter().map(|call| (*call, Vec::new())).collect()
+    };
+    let mut rules = block(BLOCKED_SYSCALLS);
+    let mut requests = vec![TIOCSTI, TIOCLINUX];
+    // Limits of another process, such as its time on the processor, after which the kernel ends it.
+    let is_other = condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
+    let is_change = condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+    let limits = SeccompRule::new(vec![is_other, is_change]).map_err(io::Error::other)?;
+    rules.insert(libc::SYS_prlimit64, vec![limits]);
+    if plan.backend == SandboxBackend::Landlock {
+        requests.extend([FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR]);
+        // It performs other calls without a filter.
         rules.insert(libc::SYS_io_uring_setup, Vec::new());
+        if !plan.network {
+            let local = u64::try_from(libc::AF_UNIX).unwrap_or_default();
+            let is_foreign = argument_rule(0, SeccompCmpOp::Ne, local)?;
+            rules.insert(libc::SYS_socket, vec![is_foreign]);
+        }
+        if plan.strict {
+            rules.append(&mut block(IPC_SYSCALLS));
+        }
+        // Programs that copy attributes expect file systems without any, but not a refusal.
+        apply(block(ATTRIBUTE_SYSCALLS), libc::EOPNOTSUPP)?;
     }
+    let requests = requests.into_iter();
+    let requests = requests.map(|request| argument_rule(1, SeccompCmpOp::Eq, request));
+    rules.insert(libc::SYS_ioctl, requests.collect::<io::Result<_>>()?);
+    apply(rules, libc::EPERM)
+}
+
+/// Makes these calls fail with an error number.
+fn apply(rules: Rules, refusal: libc::c_int) -> io::Result<()> {
     let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(io::Error::other)?;
-    let refusal = u32::try_from(libc::EPERM).unwrap_or(1);
+    let refusal = u32::try_from(refusal).unwrap_or(1);
     let filter = SeccompFilter::new(
         rules,
         SeccompAction::Allow,
@@ -78,8 +136,15 @@ pub(super) fn install_filter(sockets: bool) -> io::Result<()> {
 }
 
 fn argument_rule(argument: u8, is: SeccompCmpOp, value: u64) -> io::Result<SeccompRule> {
-    let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, is, value);
-    condition
-        .and_then(|condition| SeccompRule::new(vec![condition]))
-        .map_err(io::Error::other)
+    let condition = condition(argument, SeccompCmpArgLen::Dword, is, value)?;
+    SeccompRule::new(vec![condition]).map_err(io::Error::other)
+}
+
+fn condition(
+    argument: u8,
+    length: SeccompCmpArgLen,
+    is: SeccompCmpOp,
+    value: u64,
+) -> io::Result<SeccompCondition> {
+    SeccompCondition::new(argument, length, is, value).map_err(io::Error::other)
 }

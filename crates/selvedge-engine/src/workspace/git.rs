@@ -15,6 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::error::WorkspaceError;
+use crate::environment::host_env;
 use crate::process::spawn_with_blocked_signals;
 
 /// Time limit of one call. A pipe named `.gitignore`, for example, would block git forever.
@@ -104,6 +105,8 @@ impl GitProgram {
     /// no hooks, no programs that a repository could name, and no terminal prompts.
     pub(crate) fn user_command(&self, from: &Path) -> Command {
         let mut command = Command::new(&self.program);
+        // Programs that git asks for credentials may take them from the environment.
+        command.envs(host_env());
         for name in REPOSITORY_VARIABLES {
             command.env_remove(name);
         }

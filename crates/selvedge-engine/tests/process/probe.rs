@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match args.as_slice() {
-        ["__supervise"] => return process::supervisor::main(),
+        ["__supervise", ..] => return process::supervisor::main(),
         ["__parse"] => return selvedge_engine::syntax::run_parser(),
         ["main-side", tag, lock, argv @ ..] => main_side(tag, lock, argv),
         ["flooded-side", bytes, cap, file] => flooded_side(bytes, cap, file),

@@ -1,9 +1,10 @@
 //! Finds the processes of a test in `/proc` and kills them. A process belongs to an environment if its
-//! working directory or its environment variables refer to it, and to a child if it descends from it. A
-//! process that cleared its environment, moved to `/` and lost its parent is not found; a test that
-//! creates one must track it itself.
+//! working directory or its environment variables refer to it, and to a child if it descends from it.
+//! Selvedge's own processes show neither to an ordinary user; they belong to an environment if a
+//! descendant does, or their parent. A process that cleared its environment, moved to `/` and lost its
+//! parent is not found; a test that creates one must track it itself.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
@@ -27,12 +28,25 @@ pub(super) fn processes_in(root: &Path) -> Vec<RunningProcess> {
         command: command_line(pid),
     };
     let own = raw(rustix::process::getpid());
-    running_processes()
+    let running = running_processes();
+    let (mut found, others): (HashSet<i32>, HashSet<i32>) = running
         .keys()
-        .copied()
-        .filter(|pid| *pid != own && belongs_to(*pid, root))
-        .map(process)
-        .collect()
+        .filter(|pid| **pid != own)
+        .partition(|pid| belongs_to(**pid, root));
+    let protected = others.into_iter().filter(|pid| is_protected(*pid));
+    let protected: HashSet<i32> = protected.collect();
+    // Upwards from each process that was found, then downwards.
+    for start in found.clone() {
+        let parents = std::iter::successors(Some(start), |pid| running.get(pid).copied());
+        found.extend(parents.filter(|pid| protected.contains(pid)));
+    }
+    let below = |pid: &&i32, found: &HashSet<i32>| {
+        !found.contains(*pid) && running.get(*pid).is_some_and(|of| found.contains(of))
+    };
+    while let Some(pid) = protected.iter().find(|pid| below(pid, &found)) {
+        found.insert(*pid);
+    }
+    found.into_iter().map(process).collect()
 }
 
 /// Kills every process that lives under `root`. Repeats until none is found, because a process may fork
@@ -117,6 +131,12 @@ fn belongs_to(pid: i32, root: &Path) -> bool {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let root = root.as_os_str().as_encoded_bytes();
     environment.windows(root.len()).any(|window| window == root)
+}
+
+/// Whether it is a process of Selvedge whose environment cannot be read.
+fn is_protected(pid: i32) -> bool {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    name.starts_with("selvedge") && fs::read(format!("/proc/{pid}/environ")).is_err()
 }
 
 fn command_line(pid: i32) -> String {

@@ -8,6 +8,7 @@ use selvedge_core::config::{Flags, ResolvedConfig};
 use selvedge_core::format;
 use selvedge_core::model::{CleanupMethod, SandboxBackend, SandboxProfile, SandboxSpec, exit_code};
 use selvedge_engine::agents::{check_program, env};
+use selvedge_engine::environment::is_this_process_protected;
 use selvedge_engine::process::{self, Supervisor};
 use selvedge_engine::sandbox::{SandboxContext, WorkspaceSandbox, set_up_sandboxes};
 use serde::Serialize;
@@ -55,6 +56,7 @@ pub(super) fn run(args: &DoctorArgs) -> Result<u8, CliError> {
         findings.push(DoctorFinding { what, ok, found });
     }
     findings.push(check_process_trees());
+    findings.push(check_own_processes());
     findings.extend(check_variables(&settings));
     findings.extend(check_sandbox(&settings, &home, &dir)?);
     match args.format {
@@ -287,6 +289,21 @@ fn check_variables(settings: &ResolvedConfig) -> [DoctorFinding; 2] {
         finding("hidden from checks", withheld, String::new()),
         finding("redacted", names(redacted), passed_over),
     ]
+}
+
+/// Whether a session without a sandbox can reach the processes that run and judge it.
+fn check_own_processes() -> DoctorFinding {
+    let is_protected = is_this_process_protected();
+    let found = if is_protected {
+        "other programs of this user can neither trace them nor read their environment"
+    } else {
+        "a session without a sandbox that runs as root can read their memory and forge exit codes"
+    };
+    DoctorFinding {
+        what: "own processes".to_owned(),
+        ok: is_protected.then_some(true),
+        found: found.to_owned(),
+    }
 }
 
 fn check_process_trees() -> DoctorFinding {

@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use selvedge_core::config::{self, ConfigError, ConfigLayer, FileOwner, Flags, ResolvedConfig};
+use selvedge_engine::environment::host_env;
 
 pub(crate) use directories::BaseDirectories;
 pub(crate) use find::{REPOSITORY_FILE, find_repository_file, git_root};
@@ -56,7 +57,7 @@ pub(crate) fn environment() -> Vec<(String, String)> {
     let text = |(name, value): (OsString, OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
-    std::env::vars_os().filter_map(text).collect()
+    host_env().into_iter().filter_map(text).collect()
 }
 
 /// Loads all layers for a directory. `dir` is absolute.

@@ -8,6 +8,7 @@ use selvedge_core::machine::JournalState;
 use selvedge_core::model::{ReviewTarget, RunId, exit_code};
 use selvedge_core::run::Run;
 use selvedge_dashboard::backend::{DashboardError, PendingReview, ReviewSubmission};
+use selvedge_engine::environment::host_env;
 use selvedge_protocol::ReviewDecision;
 use tokio::process::Command;
 
@@ -43,6 +44,7 @@ pub(super) async fn run_review_command(
 ) -> Result<String, DashboardError> {
     let program = std::env::current_exe().map_err(DashboardError::failed)?;
     let mut command = Command::new(program);
+    command.envs(host_env());
     command.args(["review", run, "--format", "json"]);
     let (arguments, timeout): (&[&str], _) = match decision.review {
         ReviewDecision::Accept => (&["--accept"], REVIEW_TIMEOUT),

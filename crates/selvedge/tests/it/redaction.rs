@@ -45,6 +45,14 @@ fn forms() -> Vec<String> {
     forms
 }
 
+/// Returns all forms, and the secret and the token with characters inside that are not shown.
+fn leaked_text() -> String {
+    let hidden = ["\u{1b}[0m", "\u{200b}", "\u{ad}", "\u{3164}", "\0"];
+    let split = |secret: &str, hidden: &str| format!("{}{hidden}{}", &secret[..15], &secret[15..]);
+    let split = hidden.map(|hidden| [split(SECRET, hidden), split(TOKEN, hidden)].join("\n"));
+    [forms(), split.to_vec()].concat().join("\n") + "\n"
+}
+
 /// Encodes standard base64 without padding and without the last incomplete digit.
 fn base64(text: &str) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -106,7 +114,7 @@ fn assert_clean_output(out: &CommandOutput) {
 /// Returns their commands.
 fn leaks(env: &TestEnv) -> [String; 2] {
     let root = env.root();
-    fs::write(root.join("forms"), forms().join("\n") + "\n").unwrap();
+    fs::write(root.join("forms"), leaked_text()).unwrap();
     fs::write(root.join("leak.sh"), LEAK).unwrap();
     let leak = root.join("leak.sh").display().to_string();
     let agent = format!(
@@ -114,7 +122,11 @@ fn leaks(env: &TestEnv) -> [String; 2] {
         root = root.display()
     );
     fs::write(root.join("leaky.sh"), agent).unwrap();
-    let check = format!("sh {leak} 1; sh {leak} 2; echo 'FAILED test_{SECRET}'; test -e never");
+    // With a zero-width space inside.
+    let (start, end) = TOKEN.split_at(15);
+    let check = format!(
+        "sh {leak} 1; sh {leak} 2; echo 'FAILED test_{SECRET}'; printf 'FAILED test_{start}\\342\\200\\213{end}\\n'; test -e never"
+    );
     fs::write(root.join("check.sh"), check).unwrap();
     ["leaky.sh", "check.sh"].map(|name| format!("sh {}", root.join(name).display()))
 }
@@ -169,7 +181,7 @@ fn redaction_covers_stored_shown_and_prompted_text() {
     let digest = env
         .selvedge(["digest", "--exit", "1"])
         .env("DEPLOY_KEY", SECRET);
-    assert_clean_output(&digest.stdin(forms().join("\n")).run());
+    assert_clean_output(&digest.stdin(leaked_text()).run());
 }
 
 #[test]

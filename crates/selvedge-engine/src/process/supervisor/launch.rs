@@ -14,6 +14,7 @@ use rustix::fs::Access;
 use rustix::io::Errno;
 
 use super::sandboxed::{self, NamespaceInit, SandboxResources};
+use super::temporary_folder::TemporaryFolder;
 use crate::process::program_lookup;
 use crate::process::session_exit::{SpawnError, SpawnErrorKind};
 use crate::process::wire::{SessionSpec, StdinSpec};
@@ -38,10 +39,11 @@ pub(crate) struct ResolvedProgram {
 }
 
 /// Starts the program in its own process group, so that `kill 0` does not hit the supervisor.
-/// Closes our ends of its output.
+/// Closes our ends of its output. `spare` is a folder for temporary files that may be used.
 pub(super) fn launch_program(
     spec: &SessionSpec,
     output: Vec<OwnedFd>,
+    spare: &mut Option<TemporaryFolder>,
 ) -> Result<LaunchedProgram, SpawnError> {
     let argv: Vec<OsString> = spec.argv.iter().map(OsString::from).collect();
     let env: Vec<(OsString, OsString)> = spec
@@ -75,7 +77,8 @@ pub(super) fn launch_program(
             env,
             cwd,
         };
-        return sandboxed::launch_sandboxed(plan, &found, [stdin.into(), stdout, stderr]);
+        let streams = [stdin.into(), stdout, stderr];
+        return sandboxed::launch_sandboxed(plan, &found, streams, spare);
     }
     let child = Command::new(&program)
         .arg0(name)

@@ -38,10 +38,12 @@ use self::control::ControlSocket;
 use self::event_loop::EventLoop;
 use self::sandboxed::SandboxResources;
 use self::signals::SupervisorSignals;
+use self::temporary_folder::TemporaryFolder;
 use self::tree::ProcessTree;
 use super::lock;
 use super::session_exit::ProcessName;
 use super::wire::{SessionSpec, SupervisorMessage, SupervisorOrder};
+use crate::environment::deny_inspection;
 
 /// Supervises sessions, one after another, as ordered over descriptor 0. Call it before anything
 /// else: no thread may run yet, and nothing may have been printed.
@@ -55,12 +57,15 @@ pub fn main() -> ExitCode {
 }
 
 fn supervise() -> io::Result<()> {
+    // It reports exit codes to the main program: nobody else may use its socket.
+    deny_inspection()?;
     close_inherited_fds();
     let mut signals = SupervisorSignals::install()?;
     detach_from_terminal();
     let mut control = ControlSocket::inherited()?;
+    let mut spare = None;
     while let Some(spec) = control.receive::<SessionSpec>()? {
-        run_session(&spec, &mut signals, &mut control)?;
+        run_session(&spec, &mut signals, &mut control, &mut spare)?;
     }
     Ok(())
 }
@@ -70,6 +75,7 @@ fn run_session(
     spec: &SessionSpec,
     signals: &mut SupervisorSignals,
     control: &mut ControlSocket,
+    spare: &mut Option<TemporaryFolder>,
 ) -> io::Result<()> {
     let output = control.take_descriptors();
     let (tree, lock) = match prepare(spec) {
@@ -87,7 +93,7 @@ fn run_session(
         Some(SupervisorOrder::Go) => {}
         Some(SupervisorOrder::Stop | SupervisorOrder::Kill) | None => return Ok(()),
     }
-    let launched = match launch::launch_program(spec, output) {
+    let launched = match launch::launch_program(spec, output, spare) {
         Ok(launched) => launched,
         Err(failure) => return control.send(&SupervisorMessage::SpawnFailed(failure)),
     };
@@ -98,8 +104,10 @@ fn run_session(
     let watch = EventLoop::new(spec, (pid, launched.init), tree, signals, control);
     let mut report = watch.run_until_empty();
     // No process is left in the sandbox.
-    if let Some(Err(error)) = surroundings.map(SandboxResources::remove) {
-        report = with_survivor(report, &error);
+    match surroundings.map(SandboxResources::remove) {
+        Some(Ok(temporary)) => *spare = temporary,
+        Some(Err(error)) => report = with_survivor(report, &error),
+        None => {}
     }
     // The lock is released last.
     drop(lock);

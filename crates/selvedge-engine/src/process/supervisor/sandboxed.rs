@@ -12,6 +12,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use selvedge_core::model::SandboxBackend;
 
 use super::container::{RemoveContainerError, SessionContainer};
@@ -65,13 +66,21 @@ impl AsFd for NamespaceInit {
 /// Resources set up for a sandboxed program, removed after it.
 pub(super) struct SandboxResources {
     temporary: TemporaryFolder,
+    /// Whether the session can write only in the folder's subfolders.
+    is_reusable: bool,
     container: Option<SessionContainer>,
 }
 
 impl SandboxResources {
-    /// Removes all resources, the container before its temporary folder.
-    pub(super) fn remove(self) -> Result<(), RemoveContainerError> {
-        self.container.map_or(Ok(()), SessionContainer::remove)
+    /// Removes all resources, the container before its temporary folder. Returns that folder if the next session can
+    /// use it.
+    pub(super) fn remove(self) -> Result<Option<TemporaryFolder>, RemoveContainerError> {
+        if let Some(container) = self.container {
+            container.remove()?;
+            return Ok(None);
+        }
+        let reusable = self.is_reusable.then_some(self.temporary);
+        Ok(reusable.and_then(TemporaryFolder::emptied))
     }
 }
 
@@ -84,18 +93,22 @@ struct PendingInit {
     init_pid: Option<i32>,
 }
 
-/// Starts the program with its standard input, output and error.
+/// Starts the program with its standard input, output and error. `spare` is the folder of the last session, for
+/// temporary files.
 pub(super) fn launch_sandboxed(
     plan: &SandboxPlan,
     found: &ResolvedProgram,
     streams: [OwnedFd; 3],
+    spare: &mut Option<TemporaryFolder>,
 ) -> Result<LaunchedProgram, SpawnError> {
     let lacking = |what: &str, error: &io::Error| sandbox_failure(&format!("{what}: {error}"));
-    let temporary = TemporaryFolder::create();
+    let temporary = spare.take().map_or_else(TemporaryFolder::create, Ok);
     let temporary =
         temporary.map_err(|error| lacking("cannot create a temporary folder", &error))?;
-    let mut errors =
-        tempfile::tempfile().map_err(|error| lacking("cannot create a temporary file", &error))?;
+    let errors = memfd_create("errors", MemfdFlags::CLOEXEC);
+    let mut errors = File::from(
+        errors.map_err(|error| lacking("cannot create a file in memory", &error.into()))?,
+    );
     let in_container = plan.backend.is_container();
     let container = in_container.then(|| SessionContainer::register(plan, temporary.path()));
     let container = container
@@ -103,6 +116,7 @@ pub(super) fn launch_sandboxed(
         .map_err(|error| lacking("cannot record the container", &error))?;
     let surroundings = SandboxResources {
         temporary,
+        is_reusable: plan.backend == SandboxBackend::Bubblewrap,
         container,
     };
     let standing = start_init(plan, found, &surroundings, &mut errors);

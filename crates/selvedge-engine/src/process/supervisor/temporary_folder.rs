@@ -1,5 +1,6 @@
-//! A session's own folder for temporary files. It is locked while the supervisor lives, so that a
-//! later run can recognize and remove the folders of killed supervisors.
+//! A session's own folder for temporary files, which the next session of the supervisor may get,
+//! emptied. It is locked while the supervisor lives, so that a later run can recognize and remove the
+//! folders of killed supervisors.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -18,6 +19,8 @@ const FOLDER_PREFIX: &str = "selvedge-session-";
 /// Removed on drop.
 pub(super) struct TemporaryFolder {
     folder: TempDir,
+    /// With their modes.
+    subfolders: Vec<(PathBuf, u32)>,
     _lock: File,
 }
 
@@ -36,11 +39,16 @@ impl TemporaryFolder {
             if !is_ours {
                 continue;
             }
+            let mut subfolders = Vec::new();
             for place in TEMPORARY_FOLDERS.map(Path::new) {
-                std::fs::create_dir(folder.path().join(temporary_folder_name(place)))?;
+                let path = folder.path().join(temporary_folder_name(place));
+                std::fs::create_dir(&path)?;
+                let mode = path.symlink_metadata()?.mode();
+                subfolders.push((path, mode));
             }
             return Ok(Self {
                 folder,
+                subfolders,
                 _lock: lock,
             });
         }
@@ -49,6 +57,30 @@ impl TemporaryFolder {
     pub(super) fn path(&self) -> &Path {
         self.folder.path()
     }
+
+    /// The folder as it was created, for the next session, after all processes of the last one are gone; `None` if that
+    /// cannot be restored. The last session must have been able to write only in the subfolders. Creating and removing
+    /// folders takes longer than all else that a supervisor does.
+    pub(super) fn emptied(self) -> Option<Self> {
+        let mut subfolders = self.subfolders.iter();
+        let restored = subfolders.all(|(folder, mode)| {
+            let is_unchanged = |found: std::fs::Metadata| found.mode() == *mode;
+            empty_folder(folder).is_ok() && folder.symlink_metadata().is_ok_and(is_unchanged)
+        });
+        restored.then_some(self)
+    }
+}
+
+fn empty_folder(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            std::fs::remove_dir_all(entry.path())?;
+        } else {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Removes folders of this user whose supervisors are gone; returns their number. Follows no links
@@ -97,6 +129,24 @@ fn is_locked_folder(lock: &File, folder: &Path) -> bool {
 mod tests {
     use super::*;
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn temporary_folder_is_reused_only_as_it_was_created() {
+        let folder = TemporaryFolder::create().unwrap();
+        let path = folder.path().to_owned();
+        fs::create_dir_all(path.join("tmp/a/b")).unwrap();
+        fs::write(path.join("tmp/a/b/file"), "").unwrap();
+        std::os::unix::fs::symlink("/etc", path.join("var-tmp/link")).unwrap();
+        let folder = folder.emptied().unwrap();
+        for name in ["tmp", "var-tmp"] {
+            assert_eq!(fs::read_dir(path.join(name)).unwrap().count(), 0, "{name}");
+        }
+        let open = fs::Permissions::from_mode(0o7777);
+        fs::set_permissions(path.join("tmp"), open).unwrap();
+        assert!(folder.emptied().is_none());
+        assert!(!path.exists());
+    }
 
     #[test]
     fn temporary_folder_cleanup_skips_locked_and_links() {

@@ -10,6 +10,7 @@ use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
 use selvedge_core::model::exit_code;
+use selvedge_engine::environment::host_env;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
@@ -34,6 +35,7 @@ pub(super) async fn run_command(
     let child = Command::new(program)
         .args(arguments)
         .current_dir(dir)
+        .envs(host_env())
         .env("NO_COLOR", "1")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -39,6 +39,29 @@ fn denial_names_the_missing_network(fixture: &SandboxFixture) {
     assert!(reason.contains("no network"), "{reason}");
 }
 
+/// Under `strict` the home is hidden: as missing by mounts, as denied by Landlock.
+fn denial_names_a_hidden_path(fixture: &SandboxFixture) {
+    fixture.write_home_file("notes.txt", "mine");
+    let strict = [("SELVEDGE_SANDBOX_CHECKS", "strict")];
+    let (hidden, reason) = status(fixture, "cat ~/notes.txt", &strict);
+    assert_eq!(hidden, "error", "{reason}");
+    assert!(reason.contains("notes.txt"), "{reason}");
+    let (missing, reason) = status(fixture, "cat ~/never.txt", &strict);
+    assert_eq!(missing, "fail", "{reason}");
+}
+
+/// Under `strict` Landlock allows no sockets of the network, not even for a server of the check itself.
+fn denial_of_a_server_is_not_a_failure(fixture: &SandboxFixture) {
+    let script = "python3 -c 'import socket; socket.socket().bind((\"127.0.0.1\", 0))'";
+    let (status, reason) = status(fixture, script, &[("SELVEDGE_SANDBOX_CHECKS", "strict")]);
+    let expected = if fixture.backend == "landlock" {
+        "error"
+    } else {
+        "pass"
+    };
+    assert_eq!(status, expected, "{reason}");
+}
+
 /// A denial in the baseline stops the run before the agent begins. Without a baseline the check is repeated
 /// without charge, then the run fails as infrastructure; the agent never receives a corrective prompt.
 fn denial_is_never_reported_to_the_agent(fixture: &SandboxFixture) {
@@ -67,5 +90,7 @@ on_both!(
     denial_names_the_path,
     denial_is_not_assumed_for_ordinary_failures,
     denial_names_the_missing_network,
+    denial_names_a_hidden_path,
+    denial_of_a_server_is_not_a_failure,
     denial_is_never_reported_to_the_agent,
 );

@@ -1,8 +1,10 @@
 //! Nothing in the sandbox can trace, read, write or take descriptors from the process that reports a check's
-//! exit code. The attacker is this test program, which the check runs in the sandbox.
+//! exit code, nor from the main program; without a sandbox, no ordinary user can. The attacker is this test
+//! program, which the check runs.
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 
 use selvedge_testkit::attack_process;
@@ -10,7 +12,7 @@ use selvedge_testkit::attack_process;
 use super::fixture::SandboxFixture;
 use super::on_all;
 
-/// The variable with the id of the process to attack.
+/// The variable with the id of the process to attack. Its parent is attacked too, if it is visible.
 const TARGET: &str = "SELVEDGE_TEST_TARGET";
 
 /// The message that a process reporting exits would send.
@@ -32,19 +34,29 @@ fn attacker() {
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
-    for (name, target) in [
-        ("own", control.id().try_into().unwrap()),
-        ("reporter", target.parse().unwrap()),
-    ] {
-        writeln!(
-            report,
-            "{name}: {}",
-            attack_process(target, FORGED).join(" ")
-        )
-        .unwrap();
+    let reporter = target.parse().unwrap();
+    let control_target = control.id().try_into().unwrap();
+    writeln!(
+        report,
+        "{}",
+        attack_process(control_target, FORGED).join(" ")
+    )
+    .unwrap();
+    for target in [Some(reporter), parent_of(reporter)].into_iter().flatten() {
+        for means in attack_process(target, FORGED) {
+            writeln!(report, "{target}: {means}").unwrap();
+        }
     }
     control.kill().unwrap();
     control.wait().unwrap();
+}
+
+/// A container's first process has no visible parent.
+fn parent_of(pid: i32) -> Option<i32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let parent = fields.split_whitespace().nth(1).unwrap().parse().unwrap();
+    Some(parent).filter(|pid| *pid > 0)
 }
 
 /// The parent of a check's program reports its exit.
@@ -56,21 +68,44 @@ fn exit_code_cannot_be_forged(fixture: &SandboxFixture) {
     }
     let name = concat!(module_path!(), "::attacker");
     let name = name.split_once("::").unwrap().1;
-    let report = fixture.verify(
-        &format!("{TARGET}=$PPID {ATTACKER} --ignored --exact {name}; exit 1"),
-        &[],
-    );
-    let attacked = fs::read_to_string(fixture.env.work_dir().join(REPORT)).unwrap_or_default();
+    let script = format!("{TARGET}=$PPID {ATTACKER} --ignored --exact {name}; exit 1");
+    let verified = fixture.verify(&script, &[]);
+    let report = fixture.env.work_dir().join(REPORT);
+    let attacked = fs::read_to_string(&report).unwrap_or_default();
     let lines = attacked.split_once('\n');
-    assert!(lines.is_some(), "the attacker did not run: {report}");
-    let (control, reporter) = lines.unwrap();
+    assert!(lines.is_some(), "the attacker did not run: {verified}");
+    let (control, others) = lines.unwrap();
     // The same attacks succeed on a process that may be attacked.
     for means in ["ptrace", "process_vm_writev", "mem", "pidfd_getfd"] {
-        assert!(control.contains(means), "{means}: {attacked}{report}");
+        assert!(control.contains(means), "{means}: {attacked}{verified}");
     }
-    assert_eq!(reporter, "reporter: \n", "{attacked}{report}");
-    assert_eq!(report["checks"][0]["exit_code"], 1, "{report}");
-    assert_eq!(report["checks"][0]["status"], "fail", "{report}");
+    assert_eq!(others, "", "{attacked}{verified}");
+    assert_eq!(verified["checks"][0]["exit_code"], 1, "{verified}");
+    assert_eq!(verified["checks"][0]["status"], "fail", "{verified}");
+    fs::remove_file(&report).unwrap();
+    let run = [
+        "run",
+        "do it",
+        "--agent-cmd",
+        "touch done",
+        "--retries",
+        "0",
+    ];
+    let run = run.iter().chain(&["--check", "sh attempt.sh"]);
+    fixture.env.selvedge(run).run().assert_code(1);
+    // In a verification room, the attacker writes elsewhere.
+    let attacked = fs::read_to_string(&report).unwrap_or_default();
+    assert!(attacked.lines().count() <= 1, "{attacked}");
 }
 
 on_all!(exit_code_cannot_be_forged);
+
+/// Root can attack every process; then the report lists `processes` as not enforced, as for every user without a
+/// sandbox.
+#[test]
+fn exit_code_cannot_be_forged_by_an_ordinary_user_without_a_sandbox() {
+    let fixture = SandboxFixture::create("none");
+    if fs::metadata("/proc/self").unwrap().uid() != 0 {
+        exit_code_cannot_be_forged(&fixture);
+    }
+}

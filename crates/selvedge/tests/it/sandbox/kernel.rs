@@ -1,5 +1,6 @@
 //! Attempts to bypass the sandbox by means of the kernel.
 
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use super::fixture::SandboxFixture;
@@ -31,6 +32,82 @@ fn signal_does_not_end_the_supervisor(fixture: &SandboxFixture) {
         "{report}"
     );
     assert_eq!(fixture.env.processes(), []);
+}
+
+/// A limit of processor time would end the supervisor.
+fn limits_of_other_processes_cannot_be_changed(fixture: &SandboxFixture) {
+    let mut stranger = Command::new("sleep")
+        .arg("600")
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    let limits = format!("/proc/{}/limits", stranger.id());
+    let before = std::fs::read_to_string(&limits).unwrap();
+    let output = fixture.check_output(&format!(
+        "python3 - $PPID {} <<'END'
+import resource, sys
+for pid in sys.argv[1:]:
+    try:
+        resource.prlimit(int(pid), resource.RLIMIT_CPU, (1, 1))
+        print('changed', pid)
+    except OSError as error:
+        print('refused', error.errno)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+print('own limits')
+END",
+        stranger.id()
+    ));
+    assert!(!output.contains("changed"), "{output}");
+    assert!(output.contains("own limits"), "{output}");
+    assert_eq!(std::fs::read_to_string(&limits).unwrap(), before);
+    stranger.kill().unwrap();
+    stranger.wait().unwrap();
+}
+
+/// Landlock cannot deny changes of modes outside, and the report says so.
+fn attributes_of_files_outside_cannot_be_changed(fixture: &SandboxFixture) {
+    let file = fixture.env.home().join(".bashrc");
+    let mode = || std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+    let before = mode();
+    let report = fixture.verify(
+        "chmod 751 ~/.bashrc; python3 -c 'import os; os.setxattr(os.path.expanduser(\"~/.bashrc\"), \"user.x\", b\"1\"); print(\"changed\")'; cp -a attempt.sh copy && echo copied",
+        &[],
+    );
+    let output = report["checks"][0]["output"].as_str().unwrap();
+    assert!(!output.contains("changed"), "{output}");
+    assert!(output.contains("copied"), "{output}");
+    let is_open = |restriction: &str| {
+        let open = report["sandbox"]["open"].as_array().unwrap();
+        open.iter().any(|it| it == restriction)
+    };
+    assert_eq!(mode() != before, is_open("attributes"), "{report}");
+    assert_eq!(is_open("attributes"), fixture.backend == "landlock");
+}
+
+/// Under `default` Landlock cannot deny this, and the report says so.
+fn shared_memory_and_terminals_are_unreachable_under_strict(fixture: &SandboxFixture) {
+    let file = tempfile::NamedTempFile::new_in("/dev/shm").unwrap();
+    let script = &format!(
+        "ipcmk -M 64 && echo memory; python3 -c 'import os; os.openpty(); print(\"terminal\")'; cat $(printf /dev/sh){} && echo file; true",
+        file.path()
+            .display()
+            .to_string()
+            .trim_start_matches("/dev/sh")
+    );
+    let is_landlock = fixture.backend == "landlock";
+    for profile in ["default", "strict"] {
+        let report = fixture.verify(script, &[("SELVEDGE_SANDBOX_CHECKS", profile)]);
+        let output = report["checks"][0]["output"].as_str().unwrap();
+        let is_refused = is_landlock && profile == "strict";
+        for what in ["memory\n", "terminal\n"] {
+            assert_eq!(output.contains(what), !is_refused, "{profile}: {output}");
+        }
+        let open = report["sandbox"]["open"].as_array().unwrap();
+        let is_open = open.iter().any(|it| it == "ipc");
+        assert_eq!(is_open, is_landlock && profile == "default", "{report}");
+        // The names of files in shared memory are visible, but not their content.
+        assert_eq!(output.contains("file\n"), is_open, "{profile}: {output}");
+    }
 }
 
 fn mounts_cannot_be_changed(fixture: &SandboxFixture) {
@@ -114,4 +191,13 @@ on_all!(
     syscalls_without_paths_are_denied,
     terminal_input_cannot_be_injected,
     privileges_cannot_be_gained,
+    limits_of_other_processes_cannot_be_changed,
 );
+
+mod backends {
+    use super::*;
+    crate::sandbox::on_both!(
+        attributes_of_files_outside_cannot_be_changed,
+        shared_memory_and_terminals_are_unreachable_under_strict,
+    );
+}

@@ -49,6 +49,25 @@ fn secrets_in_other_environments_are_hidden(fixture: &SandboxFixture) {
     assert!(!seen.contains(SECRET));
 }
 
+/// Without a sandbox, no process of Selvedge shows its environment: not to an ordinary user, and secrets not even to
+/// root.
+#[test]
+fn secrets_of_selvedge_are_hidden_without_a_sandbox() {
+    let fixture = SandboxFixture::create("none");
+    let script = "cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' > seen.txt";
+    let secret = format!("s3cret-{}", std::process::id());
+    fixture.run_agent(
+        script,
+        &[
+            ("PAYROLL_PASSWORD", &secret),
+            ("ORDERS_DB", &format!("postgres://me:{secret}@db/orders")),
+        ],
+    );
+    let seen = fixture.env.read("seen.txt");
+    assert!(seen.contains("SELVEDGE_RUN_ID"), "it saw its own");
+    assert!(!seen.contains(&secret), "{seen}");
+}
+
 fn secrets_are_hidden_behind_proc(fixture: &SandboxFixture) {
     let (pid, home) = (std::process::id(), fixture.env.home());
     let home = home.display();
