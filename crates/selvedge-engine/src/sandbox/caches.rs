@@ -128,16 +128,20 @@ pub(super) fn check_cache_access(
         writable: places.caches(),
         ..CacheAccess::default()
     };
+    let own = state.join(CHECKS_FOLDER);
     for cache in missing_common_caches(places) {
         let Some(redirect) = cache.redirect else {
             continue;
         };
-        let folder = state.join(CHECKS_FOLDER).join(folder_name(cache.name));
+        let folder = own.join(folder_name(cache.name));
         let is_set = value_of(environment, redirect.0).is_some();
         if !is_set && make_private(&folder).is_ok() {
             access.redirect(redirect, &folder, environment);
-            access.writable.extend(canonical(folder));
         }
+    }
+    // All of them at once: each mount takes time.
+    if !access.variables.is_empty() {
+        access.writable.extend(canonical(own));
     }
     access
 }
