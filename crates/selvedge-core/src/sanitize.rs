@@ -33,11 +33,17 @@ const fn is_emoji_selector(c: char) -> bool {
     matches!(c, '\u{fe0e}' | '\u{fe0f}')
 }
 
-/// The text that a reader sees of these bytes: without all that [`sanitize_text`] removes, and without selectors.
-pub(crate) fn visible_text(bytes: &[u8]) -> String {
-    let mut text = sanitize_text(&String::from_utf8_lossy(bytes));
-    text.retain(|c| !is_emoji_selector(c));
-    text
+/// The text that a reader sees of these bytes: without all that [`sanitize_text`] removes, and without selectors. Bytes
+/// that are not UTF-8 stay, because they may be the rest of a character.
+pub(crate) fn visible_text(bytes: &[u8]) -> Vec<u8> {
+    let mut visible = Vec::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        let mut text = sanitize_text(chunk.valid());
+        text.retain(|c| !is_emoji_selector(c));
+        visible.extend_from_slice(text.as_bytes());
+        visible.extend_from_slice(chunk.invalid());
+    }
+    visible
 }
 
 /// The position of the first byte that [`visible_text`] may remove. A character that is incomplete at the end counts,
@@ -142,7 +148,7 @@ mod tests {
         let visible = "é ü 漢 👍\u{fe0f} \u{a0}| e\u{301} —…“”";
         assert_eq!(sanitize_text(visible), visible);
         let without = visible.replace('\u{fe0f}', "");
-        assert_eq!(visible_text(visible.as_bytes()), without);
+        assert_eq!(visible_text(visible.as_bytes()), without.as_bytes());
         assert_eq!(find_hidden(without.as_bytes()), None);
         assert_eq!(find_hidden(b"a\xe2\x28\xff\xc2b"), None, "invalid UTF-8");
     }

@@ -3,7 +3,8 @@
 //! are therefore also searched without them. If that finds a secret that the bytes themselves do not show, the line is
 //! replaced by its visible text, redacted.
 //!
-//! Such a line is held back until its end. All other text is passed on as soon as it is decided.
+//! Such a line is held back until its end. All other text is passed on as soon as it is decided, so a character that a
+//! backspace removes is recognized only if it arrives together with the backspace.
 
 use std::sync::Arc;
 
@@ -79,7 +80,7 @@ impl RedactionStream {
 
     /// The name of a known value in a whole text.
     pub(super) fn find_known_value(&self, text: &[u8]) -> Option<String> {
-        let of_visible = || self.literal.find_known_value(visible_text(text).as_bytes());
+        let of_visible = || self.literal.find_known_value(&visible_text(text));
         self.literal.find_known_value(text).or_else(of_visible)
     }
 
@@ -87,9 +88,9 @@ impl RedactionStream {
     fn write_lines(&mut self, lines: &[u8], out: &mut Vec<u8>) {
         let visible = visible_text(lines);
         let (mut probe, mut redacted) = (self.literal.clone(), Vec::new());
-        probe.push_into(visible.as_bytes(), &mut redacted);
+        probe.push_into(&visible, &mut redacted);
         // Most output has colours, but no secrets.
-        if redacted == visible.as_bytes() && probe.is_idle() {
+        if redacted == visible && probe.is_idle() {
             return self.literal.push_into(lines, out);
         }
         for line in lines.split_inclusive(|byte| *byte == b'\n') {
@@ -112,22 +113,21 @@ impl RedactionStream {
         };
         let visible = visible_text(line);
         let (after_line, of_line) = after(line);
-        let (after_visible, of_visible) = after(visible.as_bytes());
+        let (after_visible, of_visible) = after(&visible);
         let shown = visible_text(&of_line);
         let is_same_state = after_line.is_at_same_state(&after_visible);
-        if is_same_state && shown.as_bytes() == of_visible {
+        if is_same_state && shown == of_visible {
             return self.literal.push_into(line, out);
         }
         if count_redactions(&of_line) <= count_redactions(&of_visible) {
-            return self.literal.push_into(visible.as_bytes(), out);
+            return self.literal.push_into(&visible, out);
         }
         // Some secrets are only recognizable with the characters that are removed, such as a colour before a key.
-        if is_same_state && self.redact_alone(shown.as_bytes()) == shown.as_bytes() {
+        if is_same_state && self.redact_alone(&shown) == shown {
             return self.literal.push_into(line, out);
         }
         let redacted = self.redact_alone(line);
-        self.literal
-            .push_into(visible_text(&redacted).as_bytes(), out);
+        self.literal.push_into(&visible_text(&redacted), out);
     }
 
     /// Redacts a text that follows the decided text, whatever is held back.
