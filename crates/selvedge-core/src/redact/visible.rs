@@ -116,7 +116,8 @@ impl RedactionStream {
         let (after_visible, of_visible) = after(&visible);
         let shown = visible_text(&of_line);
         let is_same_state = after_line.is_at_same_state(&after_visible);
-        if is_same_state && shown == of_visible {
+        // A parameter of an escape sequence at the end may look like the beginning of a secret.
+        if shown == of_visible && (is_same_state || after_visible.is_idle()) {
             return self.literal.push_into(line, out);
         }
         if count_redactions(&of_line) <= count_redactions(&of_visible) {
