@@ -101,8 +101,12 @@ impl ComparePage {
         })
     }
 
-    fn is_side(&self, side: usize, number: u32) -> bool {
-        self.sides.get(side).is_some_and(|it| it.number == number)
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "templates pass references"
+    )]
+    fn is_side(&self, side: usize, number: &u32) -> bool {
+        self.sides.get(side).is_some_and(|it| it.number == *number)
     }
 }
 
