@@ -28,6 +28,6 @@ pub use drive::{DriveError, Driver, Observer, RunJournal, StopRequest};
 pub use effects::{RunContext, wait_until};
 pub use gates::{
     BaseRevision, JudgeGate, MOVED_GIT_DIRS, OpenVerificationRoom, Verification,
-    VerificationRoomSlot, VerificationTrees, verify,
+    VerificationRoomSlot, VerificationTrees, remove_verification_room, verify,
 };
 pub use sink::{AppendResult, EventSink, SinkError};

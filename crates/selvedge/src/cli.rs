@@ -205,7 +205,7 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     pub(crate) skip_check_run: bool,
     /// Time limit for each check.
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub(crate) check_timeout: u64,
     /// Print the file instead of writing it.
     #[arg(long)]

@@ -32,5 +32,4 @@ pub(crate) use protected_git::ProtectedGit;
 pub(crate) use setup::DependencyInstaller;
 pub use trees::VerificationTrees;
 pub use verification::{Verification, verify};
-pub(crate) use verification_room::remove_verification_room;
-pub use verification_room::{OpenVerificationRoom, VerificationRoomSlot};
+pub use verification_room::{OpenVerificationRoom, VerificationRoomSlot, remove_verification_room};

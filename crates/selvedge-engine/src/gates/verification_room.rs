@@ -35,7 +35,7 @@ impl VerificationRoomSlot {
     ///
     /// # Errors
     /// The disk is full, or the snapshot is missing.
-    pub(crate) async fn open(
+    pub async fn open(
         &self,
         origin: &Workspace,
         start: &TreeId,
@@ -73,8 +73,8 @@ impl VerificationRoomSlot {
     }
 }
 
-/// Removes the verification room of a finished run.
-pub(crate) fn remove_verification_room(origin: &Workspace, run_dir: &Path) {
+/// Removes the verification room of a finished run, or of other checks that ran in it.
+pub fn remove_verification_room(origin: &Workspace, run_dir: &Path) {
     // What cannot be removed now is removed by `selvedge gc`.
     let _ = VerificationRoom::remove(origin, &run_dir.join(FOLDER));
 }

@@ -8,16 +8,18 @@ use std::time::Duration;
 use selvedge_core::config::Flags;
 use selvedge_core::format::counted;
 use selvedge_core::model::{
-    CheckReport, EnvironmentSpec, KnownFailures, SandboxSpec, VerificationPlan, exit_code,
+    CheckReport, EnvironmentSpec, KnownFailures, SandboxSpec, Step, VerificationPlan, exit_code,
 };
 use tokio_util::sync::CancellationToken;
 use trial_copy::TrialCopy;
 
-use super::run_checks::{ProjectChecks, build_runtime, run_checks_cancellable};
+use super::run_checks::{
+    CheckRoom, ProjectChecks, build_runtime, run_checks_cancellable, run_checks_in_room,
+};
 use super::{canonical_directory, environment, load_settings};
 use crate::cli::InitArgs;
 use crate::error::CliError;
-use crate::init::{self, Proposal, Trial, TriedProposal};
+use crate::init::{self, CheckRole, Proposal, Trial, TriedProposal};
 use crate::local::StateDir;
 use crate::output::human_reporter::HumanReporter;
 use crate::output::{ReportOutputs, print_notice};
@@ -42,37 +44,45 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
     // Only the user's settings matter: the repository's file is about to be overwritten. An invalid one must not cause
     // the checks to run without the user's sandbox.
     let settings = load_settings(Path::new("/"), &Flags::default(), &environment())?.resolved;
-    let user_settings = (settings.sandbox, settings.environment);
     let runs_checks = !args.skip_check_run && !proposals.is_empty();
     let interrupted = CancellationToken::new();
     let runtime = build_runtime()?;
     runtime.spawn(cancel_on_ctrl_c(interrupted.clone()));
-    let copy = if runs_checks {
+    let trials = TrialContext {
+        dir: &dir,
+        limit,
+        sandbox: settings.sandbox,
+        environment: settings.environment,
+        interrupted: &interrupted,
+        reports: ReportOutputs::default(),
+    };
+    let place = if runs_checks {
         errln!("running {} once", counted(proposals.len() as u64, "check"));
-        copy_for_trials(&dir)?
+        runtime.block_on(trials.prepare_place())?
     } else {
-        None
+        TrialPlace::Repository
     };
     let tried = runtime.block_on(init::try_proposals(proposals, async |proposal| {
         if runs_checks && !interrupted.is_cancelled() {
-            let place = (dir.as_path(), copy.as_ref());
-            try_once(proposal, place, limit, &user_settings, &interrupted).await
+            trials.try_once(proposal, &place).await
         } else {
             Trial::Skipped
         }
     }));
+    drop(place);
     if interrupted.is_cancelled() {
         errln!("interrupted; nothing was written");
         return Ok(exit_code::INTERRUPTED);
     }
-    let text = init::settings_document(&tried, &setup) + &init::uncovered_comment(&uncovered);
+    let text =
+        init::settings_document(&tried, &setup, is_in_path) + &init::uncovered_comment(&uncovered);
     if args.dry_run {
         out!("{text}");
     } else {
         let written = init::write(&dir, &text, args.force).map_err(CliError::usage)?;
         outln!("wrote {}", written.display());
     }
-    if !tried.iter().any(|tried| tried.trial.is_active()) {
+    if !tried.iter().any(TriedProposal::is_active) {
         print_remedy(&tried);
         return Ok(exit_code::CHECKS_FAILED);
     }
@@ -82,14 +92,10 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
     Ok(exit_code::VERIFIED)
 }
 
-/// A copy for the trials, unless the repository cannot be copied.
-fn copy_for_trials(dir: &Path) -> Result<Option<TrialCopy>, CliError> {
-    let home = StateDir::from_environment(&environment())?;
-    let copy = TrialCopy::create(&home, dir);
-    if copy.is_none() {
-        print_notice("the checks run in the repository, not in a copy, and may leave files in it");
-    }
-    Ok(copy)
+/// Whether the search path contains the program.
+fn is_in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
 /// Ctrl-C must not end the program immediately: the copy would be left behind.
@@ -99,71 +105,114 @@ async fn cancel_on_ctrl_c(interrupted: CancellationToken) {
     }
 }
 
-async fn try_once(
-    proposal: &Proposal,
-    (dir, copy): (&Path, Option<&TrialCopy>),
-    limit: Duration,
-    (sandbox, environment): &(SandboxSpec, EnvironmentSpec),
-    interrupted: &CancellationToken,
-) -> Trial {
-    let plan = VerificationPlan::Steps {
-        steps: vec![proposal.step.clone()],
-    };
-    let checks = ProjectChecks {
-        plan,
-        dir: copy.map_or(dir, TrialCopy::dir).to_owned(),
-        known_failures: KnownFailures::default(),
-        limit,
-        sandbox: sandbox.clone(),
-        environment: environment.clone(),
-    };
-    match run_checks_cancellable(
-        &checks,
-        &HumanReporter::with_reports(&ReportOutputs::default()),
-        interrupted,
-    )
-    .await
-    {
-        Ok(mut report) => report
-            .checks
-            .first_mut()
-            .map_or(Trial::Skipped, |check| judge(check, proposal, dir, copy)),
-        Err(error) => Trial::Unusable {
-            why: error.to_string(),
-            output: Vec::new(),
-        },
-    }
+/// Where proposed checks run, so that they leave no files behind.
+enum TrialPlace {
+    /// A copy that is mounted at the repository's path, as in a run.
+    Room(CheckRoom),
+    /// A copy at another path, because nothing can be mounted.
+    Copy(TrialCopy),
+    /// The repository itself, because it cannot be copied.
+    Repository,
 }
 
-/// Interprets the report of a check, and prints the end of its output if it did not pass.
-fn judge(
-    check: &mut CheckReport,
-    proposal: &Proposal,
-    dir: &Path,
-    copy: Option<&TrialCopy>,
-) -> Trial {
-    if let Some(copy) = copy {
-        let (from, to) = (copy.dir().to_string_lossy(), dir.to_string_lossy());
-        check.output = check.output.replace(&*from, &to);
+/// What all trials have in common.
+struct TrialContext<'a> {
+    dir: &'a Path,
+    /// Time limit of each check.
+    limit: Duration,
+    sandbox: SandboxSpec,
+    environment: EnvironmentSpec,
+    interrupted: &'a CancellationToken,
+    /// None.
+    reports: ReportOutputs,
+}
+
+impl TrialContext<'_> {
+    async fn prepare_place(&self) -> Result<TrialPlace, CliError> {
+        let checks = self.checks(Vec::new(), self.dir);
+        if let Some(room) = CheckRoom::create(&checks, &self.reporter()).await? {
+            return Ok(TrialPlace::Room(room));
+        }
+        let home = StateDir::from_environment(&environment())?;
+        if let Some(copy) = TrialCopy::create(&home, self.dir) {
+            return Ok(TrialPlace::Copy(copy));
+        }
+        print_notice("the checks run in the repository, not in a copy, and may leave files in it");
+        Ok(TrialPlace::Repository)
     }
-    let trial = Trial::from_report(check, proposal, dir);
-    if !matches!(trial, Trial::Passed { .. } | Trial::Skipped) {
-        let lines: Vec<&str> = check.output.trim_end().lines().collect();
-        let end = &lines[lines.len().saturating_sub(MAX_PRINTED_LINES)..];
-        if !end.is_empty() {
-            errln!("{}", indent_lines(&end.join("\n"), "    │ ").trim_end());
+
+    fn reporter(&self) -> HumanReporter<'_> {
+        HumanReporter::with_reports(&self.reports)
+    }
+
+    fn checks(&self, steps: Vec<Step>, dir: &Path) -> ProjectChecks {
+        ProjectChecks {
+            plan: VerificationPlan::Steps { steps },
+            dir: dir.to_owned(),
+            known_failures: KnownFailures::default(),
+            limit: self.limit,
+            sandbox: self.sandbox.clone(),
+            environment: self.environment.clone(),
         }
     }
-    trial
+
+    async fn try_once(&self, proposal: &Proposal, place: &TrialPlace) -> Trial {
+        let dir = match place {
+            TrialPlace::Copy(copy) => copy.dir(),
+            TrialPlace::Room(_) | TrialPlace::Repository => self.dir,
+        };
+        let checks = self.checks(vec![proposal.step.clone()], dir);
+        let ran = match place {
+            TrialPlace::Room(room) => {
+                run_checks_in_room(&checks, room, &self.reporter(), self.interrupted).await
+            }
+            TrialPlace::Copy(_) | TrialPlace::Repository => {
+                run_checks_cancellable(&checks, &self.reporter(), self.interrupted).await
+            }
+        };
+        match ran {
+            Ok(mut report) => report
+                .checks
+                .first_mut()
+                .map_or(Trial::Skipped, |check| self.judge(check, proposal, dir)),
+            Err(error) => Trial::Unusable {
+                why: error.to_string(),
+                output: Vec::new(),
+            },
+        }
+    }
+
+    /// Interprets the report of a check that ran in `dir`, and prints the end of its output if it did not pass.
+    fn judge(&self, check: &mut CheckReport, proposal: &Proposal, dir: &Path) -> Trial {
+        if dir != self.dir {
+            let (from, to) = (dir.to_string_lossy(), self.dir.to_string_lossy());
+            check.output = check.output.replace(&*from, &to);
+        }
+        let trial = Trial::from_report(check, proposal, self.dir);
+        if !matches!(trial, Trial::Passed { .. } | Trial::Skipped) {
+            let lines: Vec<&str> = check.output.trim_end().lines().collect();
+            let end = &lines[lines.len().saturating_sub(MAX_PRINTED_LINES)..];
+            if !end.is_empty() {
+                errln!("{}", indent_lines(&end.join("\n"), "    │ ").trim_end());
+            }
+        }
+        trial
+    }
 }
 
 fn print_next_steps(tried: &[TriedProposal], uncovered: usize) {
-    let fails = |tried: &TriedProposal| matches!(tried.trial, Trial::Failed { .. });
+    let fails =
+        |tried: &TriedProposal| tried.is_active() && matches!(tried.trial, Trial::Failed { .. });
     if tried.iter().any(fails) {
         let message = "some checks fail now: fix or remove them, otherwise no run can be verified";
         outln!("{} {message}", style::warning("note:"));
     }
-    let unusable = tried.iter().filter(|tried| !tried.trial.is_active());
+    let tests = |tried: &&TriedProposal| tried.proposal.role == CheckRole::Test;
+    if !tried.iter().filter(tests).any(TriedProposal::is_active) {
+        let message = "no check runs tests: add a command that does, otherwise a run proves little";
+        outln!("{} {message}", style::warning("note:"));
+    }
+    let unusable = tried.iter().filter(|tried| !tried.is_active());
     let unusable = unusable.count() as u64;
     if unusable > 0 {
         let message = "not usable now: the file contains the reasons in comments";

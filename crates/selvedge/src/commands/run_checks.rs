@@ -1,5 +1,5 @@
 //! Runs checks once, outside of a run: for `verify`, for `init`, which tries the checks that it proposes, and for
-//! agents (`hook`, `mcp`). Leaves no files behind.
+//! agents (`hook`, `mcp`).
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,15 @@ use selvedge_core::config::Flags;
 use selvedge_core::machine::compare;
 use selvedge_core::model::{
     EnvironmentSpec, KnownFailures, Report, SandboxSpec, SetupSpec, SyntaxRules, Task, TaskId,
-    Timestamp, VerificationPlan,
+    Timestamp, TreeId, VerificationPlan,
 };
 use selvedge_engine::activity::{Progress, RedactingProgress};
-use selvedge_engine::{MOVED_GIT_DIRS, Verification, VerificationTrees, verify};
+use selvedge_engine::process::Supervisor;
+use selvedge_engine::workspace::Workspace;
+use selvedge_engine::{
+    CheckError, MOVED_GIT_DIRS, OpenVerificationRoom, Verification, VerificationRoomSlot,
+    VerificationTrees, remove_verification_room, verify,
+};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
@@ -68,11 +73,78 @@ pub(super) fn load_project_checks(
     })))
 }
 
+/// A verification room for checks that belong to no run.
+pub(super) struct CheckRoom {
+    pub(super) origin: Workspace,
+    /// The files that it began with.
+    pub(super) tree: TreeId,
+    /// The folder that contains it.
+    pub(super) folder: TempDir,
+    pub(super) slot: VerificationRoomSlot,
+}
+
+impl CheckRoom {
+    /// Fills a room with the current files of the checks' directory. `None` if it cannot be mounted there: the sandbox
+    /// has no mounts, or the files cannot be kept as a snapshot.
+    pub(super) async fn create(
+        checks: &ProjectChecks,
+        progress: &dyn Progress,
+    ) -> Result<Option<Self>, CliError> {
+        let home = StateDir::from_environment(&environment())?;
+        let sandboxes = sandbox_setup::set_up_sandbox(&checks.sandbox, &checks.dir, &home).await?;
+        let folder = create_output_dir(&home).map_err(CliError::infrastructure)?;
+        let Ok(origin) = home.open_workspace(&checks.dir) else {
+            return Ok(None);
+        };
+        let Ok(snapshot) = origin.snapshot("checks outside of a run") else {
+            return Ok(None);
+        };
+        let room = Self {
+            origin,
+            tree: snapshot.tree,
+            folder,
+            slot: VerificationRoomSlot::default(),
+        };
+        let supervisor =
+            checks_supervisor(&checks.environment, &checks.dir).with_sandbox(sandboxes.checks);
+        let opened = room.open(&supervisor, progress).await;
+        supervisor.shutdown().await;
+        Ok(matches!(opened, Ok(Some(_))).then_some(room))
+    }
+
+    async fn open(
+        &self,
+        supervisor: &Supervisor,
+        progress: &dyn Progress,
+    ) -> Result<Option<OpenVerificationRoom>, CheckError> {
+        let (origin, tree, folder) = (&self.origin, &self.tree, self.folder.path());
+        self.slot
+            .open(origin, tree, true, folder, supervisor, progress)
+            .await
+    }
+}
+
+impl Drop for CheckRoom {
+    fn drop(&mut self) {
+        remove_verification_room(&self.origin, self.folder.path());
+    }
+}
+
 pub(super) async fn run_checks(
     checks: &ProjectChecks,
     progress: &dyn Progress,
 ) -> Result<Report, CliError> {
     run_checks_cancellable(checks, progress, &CancellationToken::new()).await
+}
+
+/// Runs the checks in a verification room.
+pub(super) async fn run_checks_in_room(
+    checks: &ProjectChecks,
+    room: &CheckRoom,
+    progress: &dyn Progress,
+    cancelled: &CancellationToken,
+) -> Result<Report, CliError> {
+    execute_checks(checks, (None, None), Some(room), progress, cancelled).await
 }
 
 /// Runs the checks, and inspects the changed files.
@@ -81,7 +153,7 @@ pub(super) async fn run_checks_with_changes(
     changed: (Option<VerificationTrees>, Option<SyntaxRules>),
     progress: &dyn Progress,
 ) -> Result<Report, CliError> {
-    execute_checks(checks, changed, progress, &CancellationToken::new()).await
+    execute_checks(checks, changed, None, progress, &CancellationToken::new()).await
 }
 
 pub(super) async fn run_checks_cancellable(
@@ -89,12 +161,13 @@ pub(super) async fn run_checks_cancellable(
     progress: &dyn Progress,
     cancelled: &CancellationToken,
 ) -> Result<Report, CliError> {
-    execute_checks(checks, (None, None), progress, cancelled).await
+    execute_checks(checks, (None, None), None, progress, cancelled).await
 }
 
 async fn execute_checks(
     checks: &ProjectChecks,
     (base_trees, syntax): (Option<VerificationTrees>, Option<SyntaxRules>),
+    room: Option<&CheckRoom>,
     progress: &dyn Progress,
     cancelled: &CancellationToken,
 ) -> Result<Report, CliError> {
@@ -102,8 +175,14 @@ async fn execute_checks(
     let outputs = create_output_dir(&home).map_err(CliError::infrastructure)?;
     let sandboxes = sandbox_setup::set_up_sandbox(&checks.sandbox, &checks.dir, &home).await?;
     let dir = checks.dir.as_path();
+    let supervisor = checks_supervisor(&checks.environment, dir).with_sandbox(sandboxes.checks);
+    let verification_room = match room {
+        Some(room) => room.open(&supervisor, progress).await,
+        None => Ok(None),
+    };
+    let verification_room = verification_room.map_err(CliError::infrastructure)?;
     let verification = Verification {
-        verification_room: None,
+        verification_room,
         task_id: TaskId::new(Uuid::now_v7()),
         attempt_number: 1,
         plan: checks.plan.clone(),
@@ -112,7 +191,7 @@ async fn execute_checks(
         run_dir: outputs.path().to_owned(),
         tag: Uuid::now_v7().to_string(),
         lock: outputs.path().join("processes.lock"),
-        supervisor: checks_supervisor(&checks.environment, dir).with_sandbox(sandboxes.checks),
+        supervisor,
         trees: None,
         base_trees,
         protection: None,

@@ -140,9 +140,18 @@ pub(super) fn is_ci_file(path: &str) -> bool {
 /// Returns the commands that are neither checks here nor preparations.
 pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> Vec<CiCommand> {
     let root = files.directory("");
+    let commands = ci_commands(&root);
     let mut uncovered = Vec::new();
+    let targets: BTreeSet<String> = commands.iter().map(|it| it.run.clone()).collect();
+    // No other command of CI replaces a guess that CI runs, too.
     let mut adopted = Vec::new();
-    for command in ci_commands(&root) {
+    for proposal in proposals.iter_mut() {
+        if targets.contains(&proposal.step.target) {
+            proposal.is_guess = false;
+            adopted.extend(command_purpose(&proposal.step.target));
+        }
+    }
+    for command in commands {
         let words: Vec<&str> = command.run.split_whitespace().collect();
         if is_preparation(&command.run, &words) || is_proposed(&command.run, proposals) {
             continue;
@@ -152,8 +161,8 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> V
             continue;
         };
         let same_tool = proposals.iter_mut().find(|proposal| {
-            let target: Vec<&str> = proposal.step.target.split_whitespace().collect();
-            proposal.step.directory.is_none() && purpose(&target) == Some((role, tool))
+            let target = &proposal.step.target;
+            proposal.step.directory.is_none() && command_purpose(target) == Some((role, tool))
         });
         match same_tool {
             None => {
@@ -168,8 +177,13 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> V
             Some(_) if adopted.contains(&(role, tool)) => uncovered.push(command),
             Some(proposal) => {
                 adopted.push((role, tool));
+                let guess = proposal.clone();
                 proposal.step.target = command.run;
                 proposal.found_in = command.found_in;
+                proposal.is_guess = false;
+                // CI's command may need what only CI has.
+                proposal.alternatives.clear();
+                proposal.add_alternative(guess);
             }
         }
     }
@@ -299,6 +313,12 @@ fn is_portable(command: &CiCommand, root: &RepositoryDirectory<'_>) -> bool {
         .iter()
         .any(|variable| command.run.contains(variable));
     !changes_directory && !is_foreign && !command.run.contains(SHELL_SYNTAX)
+}
+
+/// The role of a command line, and its tool.
+fn command_purpose(command: &str) -> Option<(CheckRole, &'static str)> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    purpose(&words)
 }
 
 /// The role of a command, and its tool.

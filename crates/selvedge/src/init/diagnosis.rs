@@ -6,9 +6,11 @@ use std::path::Path;
 use selvedge_core::model::{CheckReport, FailureKind};
 
 /// Parts of lines by which tools report a missing program or package, or a machine that cannot run them.
-const ENVIRONMENT_PROBLEMS: [&str; 27] = [
+const ENVIRONMENT_PROBLEMS: [&str; 28] = [
     "command not found",
-    "Command not found:",
+    "Command not found",
+    // The shell's exit code for a program that it does not find, as make reports it.
+    "] Error 127",
     "Failed to spawn:",
     "is not installed",
     "no such command:",

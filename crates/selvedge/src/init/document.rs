@@ -48,12 +48,27 @@ const KNOWN_FAILURES_FILE: &str = "known_failures_file = \"known-failures.txt\" 
 /// The default of `verification.timeout`.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Renders the file.
-pub(crate) fn settings_document(tried: &[TriedProposal], setup: &[SetupLine]) -> String {
+/// Renders the file. `has_program` returns whether a program is installed.
+pub(crate) fn settings_document(
+    tried: &[TriedProposal],
+    setup: &[SetupLine],
+    has_program: impl Fn(&str) -> bool,
+) -> String {
     let mut text = SCHEMA.to_owned() + HEADER;
     text.push_str(&verification_table(tried));
-    if !setup.is_empty() {
-        text.push_str(&setup_table(setup));
+    let (usable, unusable): (Vec<&SetupLine>, Vec<&SetupLine>) =
+        setup.iter().partition(|line| has_program(line.program()));
+    if !usable.is_empty() {
+        let comment =
+            "Installs dependencies in a fresh clone, and again after an attempt changed them.";
+        text.push_str(&setup_table(&usable, comment, str::to_owned));
+    }
+    for line in unusable {
+        let comment = format!(
+            "Does not work here: program {} not found in PATH.",
+            line.program()
+        );
+        text.push_str(&setup_table(&[line], &comment, comment_out));
     }
     for tried in tried {
         text.push('\n');
@@ -91,7 +106,7 @@ fn verification_table(tried: &[TriedProposal]) -> String {
 /// The setting that lists all failures, or names a file for them if there are many.
 fn known_failures(tried: &[TriedProposal]) -> Option<String> {
     let ids = tried.iter().flat_map(|tried| match &tried.trial {
-        Trial::Failed { known_failures, .. } => known_failures.as_slice(),
+        Trial::Failed { known_failures, .. } if tried.is_active() => known_failures.as_slice(),
         _ => &[],
     });
     let ids: Vec<toml::Value> = ids.map(|id| id.as_str().into()).collect();
@@ -104,24 +119,27 @@ fn known_failures(tried: &[TriedProposal]) -> Option<String> {
     }
 }
 
-fn setup_table(setup: &[SetupLine]) -> String {
+fn setup_table(setup: &[&SetupLine], comment: &str, render: impl Fn(&str) -> String) -> String {
     let files: Vec<&str> = setup.iter().map(|line| line.found_in).collect();
     let lines = setup.iter().map(|line| line.run.into());
     let run = match setup {
         [line] => toml::Value::String(line.run.to_owned()),
         _ => toml::Value::Array(lines.collect()),
     };
-    format!(
-        "\n# From {}. Installs dependencies in a fresh clone, and again after an attempt changed them.\n\
-         [setup]\nrun = {run}\n",
-        files.join(", ")
-    )
+    let table = render(&format!("[setup]\nrun = {run}\n"));
+    format!("\n# From {}. {comment}\n{table}", files.join(", "))
 }
 
 fn check_table(tried: &TriedProposal) -> String {
     let fields = check_fields(&tried.proposal.step);
     let comment = match &tried.trial {
         Trial::Passed { took } => format!("Passed in {}.", format_duration(*took)),
+        Trial::Failed { took, why, .. } if !tried.is_active() => {
+            let failed = format!("Fails now ({why}, after {})", format_duration(*took));
+            format!(
+                "{failed}, and nothing in the project asks for it.\nRemove the `#` once it passes."
+            )
+        }
         Trial::Failed { took, why, .. } => {
             let failed = format!("Fails now ({why}, after {}):", format_duration(*took));
             format!(
@@ -139,7 +157,7 @@ fn check_table(tried: &TriedProposal) -> String {
         }
         Trial::Skipped => "Not run.".to_owned(),
     };
-    let fields = if tried.trial.is_active() {
+    let fields = if tried.is_active() {
         fields
     } else {
         comment_out(&fields)

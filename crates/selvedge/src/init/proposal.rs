@@ -22,6 +22,10 @@ pub(crate) struct Proposal {
     pub(crate) found_in: String,
     /// The command that installs what the check needs, if it may have to be run first.
     pub(crate) install: Option<String>,
+    /// Other commands for the same purpose: each is tried if none before it can be used.
+    pub(crate) alternatives: Vec<Proposal>,
+    /// Whether nothing in the repository asks for the check: it is only common for projects of this kind.
+    pub(crate) is_guess: bool,
 }
 
 /// A family of tools that belong together.
@@ -64,6 +68,37 @@ impl Proposal {
             step,
             found_in,
             install: None,
+            alternatives: Vec::new(),
+            is_guess: false,
+        }
+    }
+
+    /// Marks a check that nothing in the repository asks for.
+    pub(super) fn guessed(self) -> Self {
+        Self {
+            is_guess: true,
+            ..self
+        }
+    }
+
+    /// The first of these proposals, with the others as its alternatives.
+    pub(super) fn first_usable(proposals: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut proposals = proposals.into_iter();
+        let mut first = proposals.next()?;
+        for other in proposals {
+            first.add_alternative(other);
+        }
+        Some(first)
+    }
+
+    /// Adds a proposal for the same purpose, to be tried after the existing ones, unless its command is among them.
+    pub(super) fn add_alternative(&mut self, mut other: Self) {
+        let further = std::mem::take(&mut other.alternatives);
+        for other in std::iter::once(other).chain(further) {
+            let mut known = std::iter::once(&*self).chain(&self.alternatives);
+            if known.all(|known| known.step.target != other.step.target) {
+                self.alternatives.push(other);
+            }
         }
     }
 

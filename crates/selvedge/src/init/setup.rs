@@ -10,6 +10,13 @@ pub(crate) struct SetupLine {
     pub(crate) found_in: &'static str,
 }
 
+impl SetupLine {
+    /// The package manager.
+    pub(super) fn program(&self) -> &'static str {
+        self.run.split(' ').next().unwrap_or(self.run)
+    }
+}
+
 /// Groups of lock files; only the first existing file of each group counts.
 const LOCK_FILES: [&[(&str, &str)]; 5] = [
     &[

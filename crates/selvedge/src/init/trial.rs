@@ -81,7 +81,7 @@ impl Trial {
         }
     }
 
-    /// Whether the check is written so that it applies, not as a comment.
+    /// Whether the check can be used.
     pub(crate) const fn is_active(&self) -> bool {
         matches!(
             self,
@@ -136,16 +136,32 @@ pub(crate) struct TriedProposal {
     pub(crate) trial: Trial,
 }
 
-/// Tries the proposals one after the other: they share caches and would distort each other's durations. The caller
-/// provides `run`, because only the engine starts processes.
+impl TriedProposal {
+    /// Whether the check is written so that it applies, not as a comment. A linter or formatter that nothing in the
+    /// repository asks for, and that fails, would keep every run from being verified.
+    pub(crate) fn is_active(&self) -> bool {
+        let is_required = self.proposal.role == CheckRole::Test || !self.proposal.is_guess;
+        let fails = matches!(self.trial, Trial::Failed { .. });
+        self.trial.is_active() && (is_required || !fails)
+    }
+}
+
+/// Tries the proposals one after the other: they share caches and would distort each other's durations. If one cannot be
+/// used, its alternatives are tried, too. The caller provides `run`, because only the engine starts processes.
 pub(crate) async fn try_proposals(
     proposals: Vec<Proposal>,
     mut run: impl AsyncFnMut(&Proposal) -> Trial,
 ) -> Vec<TriedProposal> {
     let mut tried = Vec::with_capacity(proposals.len());
-    for proposal in proposals {
-        let trial = run(&proposal).await;
-        tried.push(TriedProposal { proposal, trial });
+    for mut proposal in proposals {
+        let mut alternatives = std::mem::take(&mut proposal.alternatives).into_iter();
+        let mut next = Some(proposal);
+        while let Some(proposal) = next {
+            let trial = run(&proposal).await;
+            let result = TriedProposal { proposal, trial };
+            next = (!result.is_active()).then(|| alternatives.next()).flatten();
+            tried.push(result);
+        }
     }
     tried
 }

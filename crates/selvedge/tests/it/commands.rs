@@ -2,7 +2,7 @@
 
 use selvedge_testkit::{TestEnv, is_available};
 
-use crate::fixtures::{agent, env_with_repo, wait_for};
+use crate::fixtures::{agent, env_with_repo, make_executable, wait_for};
 
 #[test]
 fn demo_fails_first_and_then_verifies() {
@@ -102,6 +102,55 @@ fn init_writes_tested_checks_that_run_uses() {
         .map(|check| check["target"].as_str().unwrap().to_owned())
         .collect();
     assert!(targets.contains(&"make lint".to_owned()), "{targets:?}");
+}
+
+/// The programs of a virtual environment name their interpreter by the path at which it was made.
+#[test]
+fn init_runs_programs_of_an_environment_with_absolute_paths() {
+    let bubblewrap = std::process::Command::new("bwrap")
+        .arg("--version")
+        .output();
+    if !is_available("bwrap", &bubblewrap) {
+        return;
+    }
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge")).with_sandbox("bubblewrap");
+    let programs = env.work_dir().join(".venv/bin");
+    let tox = format!(
+        "#!{}/python\nprintf '1..1\\nok 1 - it works\\n'\ntouch left-behind\n",
+        programs.display()
+    );
+    make_executable(&env.write(".venv/bin/tox", tox));
+    std::os::unix::fs::symlink("/bin/sh", programs.join("python")).unwrap();
+    env.write("tox.ini", "[testenv]\n");
+    env.write(".gitignore", ".venv/\n");
+    env.create_repo();
+    let out = env.selvedge(["init"]).run();
+    out.assert_code(0);
+    let written = env.read("selvedge.toml");
+    assert!(
+        written.contains("\nrun = \".venv/bin/tox\""),
+        "{written}\n{}",
+        out.stderr
+    );
+    assert!(!env.work_dir().join("left-behind").exists());
+}
+
+#[test]
+fn init_tries_alternatives_of_unusable_checks() {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    env.write("tox.ini", "[testenv]\n");
+    env.write("pyproject.toml", "[tool.poetry]\n");
+    env.write("poetry.lock", "");
+    let tox = "#!/bin/sh\nprintf '1..1\\nok 1 - it works\\n'\n";
+    make_executable(&env.write(".venv/bin/tox", tox));
+    env.write(".gitignore", ".venv/\n");
+    env.create_repo();
+    let out = env.selvedge(["init"]).env("PATH", "/usr/bin:/bin").run();
+    out.assert_code(0);
+    let written = env.read("selvedge.toml");
+    assert!(written.contains("#run = \"poetry run tox\""), "{written}");
+    assert!(written.contains("\nrun = \".venv/bin/tox\""), "{written}");
+    assert!(written.contains("\n#[setup]\n"), "{written}");
 }
 
 #[test]

@@ -37,7 +37,8 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
             "vet",
             format!("go vet{packages}"),
             manifest,
-        ),
+        )
+        .guessed(),
     ];
     if let Some(settings) = at.first(&LINTER_SETTINGS) {
         let command = format!("golangci-lint run{packages}");

@@ -50,26 +50,20 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
             .iter()
             .any(|list| manifest[list].get(package).is_some())
     };
-    let test = |command, found_in| {
-        Some(Proposal::new(
-            at,
-            CheckRole::Test,
-            "tests",
-            command,
-            found_in,
-        ))
-    };
     let settings = at.first(&["phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"]);
-
-    let tests = if manifest["scripts"].get("test").is_some() {
-        test("composer test", MANIFEST)
-    } else if requires("pestphp/pest") {
-        test("vendor/bin/pest", MANIFEST)
-    } else if settings.is_some() || requires("phpunit/phpunit") {
-        test("vendor/bin/phpunit", settings.unwrap_or(MANIFEST))
-    } else {
-        None
-    };
+    let has_phpunit = settings.is_some() || requires("phpunit/phpunit");
+    let has_script = manifest["scripts"].get("test").is_some();
+    let candidates = [
+        has_script.then_some(("composer test", MANIFEST)),
+        requires("pestphp/pest").then_some(("vendor/bin/pest", MANIFEST)),
+        has_phpunit.then_some(("vendor/bin/phpunit", settings.unwrap_or(MANIFEST))),
+        // PHPUnit of the system.
+        settings.map(|settings| ("phpunit", settings)),
+    ];
+    let candidates = candidates.into_iter().flatten();
+    let tests = candidates
+        .map(|(command, found_in)| Proposal::new(at, CheckRole::Test, "tests", command, found_in));
+    let tests = Proposal::first_usable(tests);
     let tool = |(settings, role, name, arguments): &(&[&str], CheckRole, &str, &str)| {
         let settings = at.first(settings)?;
         let command = format!("vendor/bin/{name} {arguments}");

@@ -145,28 +145,32 @@ struct PythonProject<'a> {
 }
 
 impl PythonProject<'_> {
+    /// The ways to run the tests for which there are signs, the surest first.
     fn test_proposal(&self) -> Option<Proposal> {
-        let test =
-            |command, found_in| Some(self.propose(CheckRole::Test, "tests", command, found_in));
-        if let Some(found_in) = self.pytest_marker() {
-            test("pytest", found_in)
-        } else if self.at.has("manage.py") {
-            test("python manage.py test", "manage.py")
-        } else if self.at.text_or_empty("tox.ini").contains("[testenv") {
-            test("tox", "tox.ini")
-        } else if self.at.has("noxfile.py") {
-            test("nox", "noxfile.py")
-        } else {
-            let is_test = |path: &&str| {
-                let name = path.rsplit('/').next().unwrap_or_default();
-                name.starts_with("test_")
-                    && name.rsplit_once('.').is_some_and(|(_, end)| end == "py")
-            };
-            self.at
-                .paths()
-                .find(is_test)
-                .and_then(|path| test("python -m unittest discover", path))
-        }
+        let pytest = self.pytest_marker().map(|found_in| ("pytest", found_in));
+        let of_file = |command, file| self.at.has(file).then_some((command, file));
+        let tox = self.at.text_or_empty("tox.ini").contains("[testenv");
+        let is_test = |path: &&str| {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            name.starts_with("test_") && name.rsplit_once('.').is_some_and(|(_, end)| end == "py")
+        };
+        let unittest = || {
+            let found_in = self.at.paths().find(is_test)?;
+            Some(("python -m unittest discover", found_in))
+        };
+        let candidates = [
+            pytest,
+            of_file("python manage.py test", "manage.py"),
+            tox.then_some(("tox", "tox.ini")),
+            of_file("nox", "noxfile.py"),
+        ];
+        let candidates = candidates.into_iter().flatten();
+        // pytest runs the tests of unittest, too.
+        let unittest = pytest.is_none().then(unittest).flatten();
+        let proposals = candidates
+            .chain(unittest)
+            .map(|(command, found_in)| self.propose(CheckRole::Test, "tests", command, found_in));
+        Proposal::first_usable(proposals)
     }
 
     /// The file that shows that the project uses pytest.
@@ -225,10 +229,7 @@ impl PythonProject<'_> {
 
     fn propose(&self, role: CheckRole, name: &str, command: &str, found_in: &str) -> Proposal {
         let prefix = self.run_prefix();
-        let command = match prefix {
-            "" => self.installed_command(command),
-            prefix => format!("{prefix}{command}"),
-        };
+        let installed = self.installed_command(command);
         let install = match prefix {
             "uv run " => Some("uv sync".to_owned()),
             "poetry run " => Some("poetry install".to_owned()),
@@ -236,7 +237,17 @@ impl PythonProject<'_> {
             "pipenv run " => Some("pipenv install --dev".to_owned()),
             _ => self.pip_install(),
         };
-        Proposal::new(self.at, role, name, command, found_in).with_install(install)
+        let propose = |command| Proposal::new(self.at, role, name, command, found_in);
+        let installed_alternative = propose(installed.clone());
+        if prefix.is_empty() {
+            return installed_alternative.with_install(install);
+        }
+        let mut proposal = propose(format!("{prefix}{command}")).with_install(install);
+        // The package manager may be missing where its environment was installed in another way.
+        if installed != command {
+            proposal.add_alternative(installed_alternative);
+        }
+        proposal
     }
 
     /// The command with the program of the project's virtual environment, if that has it.

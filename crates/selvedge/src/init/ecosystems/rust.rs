@@ -38,12 +38,14 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
             CheckRole::Lint,
             "clippy",
             format!("cargo clippy{workspace} --all-targets -- -D warnings"),
-        ),
+        )
+        .guessed(),
         propose(
             CheckRole::Format,
             "format",
             format!("cargo fmt{all} --check"),
-        ),
+        )
+        .guessed(),
     ]
 }
 

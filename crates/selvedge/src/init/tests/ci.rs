@@ -147,3 +147,40 @@ fn uncovered_commands_cannot_add_settings() {
     );
     assert_eq!(uncovered_comment(&[]), "");
 }
+
+#[test]
+fn ci_command_does_not_replace_a_guess_that_ci_also_runs() {
+    let workflow =
+        "jobs:\n  a:\n    steps:\n      - run: cargo miri test\n      - run: cargo test\n";
+    check_adopted(
+        &[("Cargo.toml", "[package]"), (WORKFLOW, workflow)],
+        &[
+            "Cargo.toml: cargo test",
+            "Cargo.toml: cargo clippy --all-targets -- -D warnings",
+            "Cargo.toml: cargo fmt --check",
+        ],
+        &["cargo miri test"],
+    );
+}
+
+#[test]
+fn guess_is_the_alternative_of_the_ci_command_that_replaces_it() {
+    let workflow = "jobs:\n  a:\n    steps:\n      - run: uv run --group dev pytest tests/\n";
+    let files = [
+        ("pyproject.toml", "[tool.uv]\n[tool.pytest]\n"),
+        (".venv/bin/pytest", ""),
+        (WORKFLOW, workflow),
+    ];
+    let mut adopted = proposals(&files);
+    adopt(&repository(&files), &mut adopted);
+    let [tests] = adopted.as_slice() else {
+        panic!("{adopted:?}");
+    };
+    assert_eq!(tests.step.target, "uv run --group dev pytest tests/");
+    let alternatives: Vec<_> = tests
+        .alternatives
+        .iter()
+        .map(|it| it.step.target.as_str())
+        .collect();
+    assert_eq!(alternatives, ["uv run pytest", ".venv/bin/pytest"]);
+}

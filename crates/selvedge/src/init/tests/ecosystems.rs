@@ -3,6 +3,20 @@
 use selvedge_core::model::StepKind;
 
 use super::{check, proposals};
+use crate::init::proposal::CheckRole;
+
+/// Asserts the commands that are tried for the tests, in their order.
+#[track_caller]
+fn check_test_commands(files: &[(&str, &str)], expected: &[&str]) {
+    let found = proposals(files);
+    let tests = found.iter().find(|it| it.role == CheckRole::Test).unwrap();
+    let others = tests.alternatives.iter();
+    let commands: Vec<_> = std::iter::once(tests)
+        .chain(others)
+        .map(|proposal| proposal.step.target.as_str())
+        .collect();
+    assert_eq!(commands, expected);
+}
 
 #[test]
 fn ecosystem_cargo() {
@@ -317,4 +331,81 @@ fn ecosystem_task_runners_fill_gaps() {
         ],
         &["tests: make test"],
     );
+}
+
+#[test]
+fn alternatives_of_commands_that_cannot_be_used() {
+    let script = r#"{"scripts": {"test": "npm run lint && tape test/*.js && node --test", "test:unit": "tape test/*.js"}}"#;
+    check_test_commands(
+        &[("package.json", script), ("node_modules/.bin/tape", "")],
+        &[
+            "npm test",
+            "npm run test:unit",
+            "node_modules/.bin/tape test/*.js",
+            "node --test",
+        ],
+    );
+    let missing = r#"{"scripts": {"test": "npm run unit && npm run types", "unit": "tape test", "types": "tstyche"},
+        "devDependencies": {"tape": "5", "tstyche": "7"}}"#;
+    check_test_commands(
+        &[
+            ("package.json", missing),
+            ("node_modules", ""),
+            ("node_modules/.bin/tape", ""),
+        ],
+        &["npm run unit", "npm test", "node_modules/.bin/tape test"],
+    );
+    let launched = r#"{"scripts": {"test": "nub exec --node vitest run"}}"#;
+    check_test_commands(
+        &[("package.json", launched), ("node_modules/.bin/vitest", "")],
+        &["npm test", "node_modules/.bin/vitest run"],
+    );
+    check_test_commands(
+        &[
+            ("pyproject.toml", "[tool.uv]\n[tool.pytest]\n"),
+            (".venv/bin/pytest", ""),
+        ],
+        &["uv run pytest", ".venv/bin/pytest"],
+    );
+    check_test_commands(
+        &[
+            ("tox.ini", "[testenv]\n"),
+            ("tests/test_it.py", ""),
+            (".venv/bin/python", ""),
+        ],
+        &["tox", ".venv/bin/python -m unittest discover"],
+    );
+    check_test_commands(
+        &[("Gemfile", "gem 'rspec'"), ("Rakefile", "task :test do")],
+        &[
+            "bundle exec rspec",
+            "rspec",
+            "bundle exec rake test",
+            "rake test",
+        ],
+    );
+    check_test_commands(
+        &[
+            (
+                "composer.json",
+                r#"{"scripts": {"test": "phpunit --testdox"}}"#,
+            ),
+            ("phpunit.xml", ""),
+        ],
+        &["composer test", "vendor/bin/phpunit", "phpunit"],
+    );
+}
+
+#[test]
+fn ecosystem_ruby_without_bundler() {
+    let named = "Rake::TestTask.new(\"test_units\") do |t|\nend\ntask :test_all => [:test_units]\n";
+    check(
+        &[("Rakefile", named), ("lib/x.rb", "")],
+        &["tests: rake test_units"],
+    );
+    check(
+        &[("x.gemspec", ""), ("spec/x_spec.rb", "")],
+        &["tests: rspec"],
+    );
+    check(&[("Rakefile", "task :test_all")], &[]);
 }

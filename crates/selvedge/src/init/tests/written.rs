@@ -57,11 +57,11 @@ fn written_file_of_monorepo_with_every_trial_result() {
         "npm test" => Trial::Skipped,
         _ => Trial::Passed { took: seconds(2.0) },
     });
-    let text = settings_document(&tried, &[]);
+    let text = settings_document(&tried, &[], |_| true);
     insta::assert_snapshot!(text);
 
     let resolved = read_back(&text);
-    let active = tried.iter().filter(|tried| tried.trial.is_active());
+    let active = tried.iter().filter(|tried| tried.is_active());
     let steps: Vec<_> = active.map(|tried| tried.proposal.step.clone()).collect();
     assert_eq!(resolved.checks, steps);
 }
@@ -116,6 +116,9 @@ fn failure_in_code_is_active() {
         output: vec!["error[".to_owned(), line.to_owned()],
     };
     assert_eq!(missing, unusable);
+    let make = "make: clang-tidy: No such file\nmake: *** [Makefile:28: lint] Error 127";
+    let make = trial("go.mod", "fail", Some(2), &format!("error[\n{make}"));
+    assert!(!make.is_active(), "{make:?}");
     let own = "Error: Cannot find module './slug.js'";
     let own = trial("go.mod", "fail", Some(1), &format!("error[\n{own}"));
     assert!(own.is_active(), "{own:?}");
@@ -144,14 +147,16 @@ fn written_file_escapes_untrusted_text() {
             };
             TriedProposal { proposal, trial }
         });
-    let resolved = read_back(&settings_document(&tried.collect::<Vec<_>>(), &[]));
+    let resolved = read_back(&settings_document(&tried.collect::<Vec<_>>(), &[], |_| {
+        true
+    }));
     assert_eq!(resolved.checks, []);
     assert_eq!(resolved.agent, "claude");
 }
 
 #[test]
 fn written_file_without_findings_is_valid() {
-    let text = settings_document(&[], &[]);
+    let text = settings_document(&[], &[], |_| true);
     insta::assert_snapshot!(text);
     assert!(read_back(&text).checks.is_empty());
 }
@@ -161,7 +166,7 @@ fn written_file_keeps_timeout_of_quick_checks() {
     let tried = tried(|_| Trial::Passed {
         took: Duration::from_secs(1),
     });
-    let text = settings_document(&tried, &[]);
+    let text = settings_document(&tried, &[], |_| true);
     assert!(!text.contains("[verification]"));
     let default = resolve([]).unwrap().verification_timeout_ms;
     assert_eq!(Duration::from_millis(default), DEFAULT_TIMEOUT);
@@ -170,19 +175,19 @@ fn written_file_keeps_timeout_of_quick_checks() {
 #[test]
 fn written_file_replaces_existing_only_if_forced() {
     let root = tempfile::tempdir().unwrap();
-    let path = write(root.path(), &settings_document(&[], &[]), false).unwrap();
+    let path = write(root.path(), &settings_document(&[], &[], |_| true), false).unwrap();
     fs::write(&path, "# a person's work, longer than what is written").unwrap();
-    let refused = write(root.path(), &settings_document(&[], &[]), false).unwrap_err();
+    let refused = write(root.path(), &settings_document(&[], &[], |_| true), false).unwrap_err();
     assert!(matches!(refused, WriteError::Exists(ref existing) if *existing == path));
     assert!(
         fs::read_to_string(&path)
             .unwrap()
             .contains("a person's work")
     );
-    write(root.path(), &settings_document(&[], &[]), true).unwrap();
+    write(root.path(), &settings_document(&[], &[], |_| true), true).unwrap();
     assert_eq!(
         fs::read_to_string(&path).unwrap(),
-        settings_document(&[], &[])
+        settings_document(&[], &[], |_| true)
     );
 }
 
@@ -194,7 +199,9 @@ fn written_file_setup_round_trip() {
             fs::write(root.path().join(file), "").unwrap();
         }
         let (_, setup, _) = detect(root.path());
-        read_back(&settings_document(&[], &setup)).setup.run
+        read_back(&settings_document(&[], &setup, |_| true))
+            .setup
+            .run
     };
     assert_eq!(lines(&[]), [] as [&str; 0]);
     assert_eq!(lines(&["package-lock.json"]), ["npm ci"]);

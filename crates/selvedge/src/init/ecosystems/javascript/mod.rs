@@ -52,6 +52,11 @@ const SCRIPTS: [(CheckRole, &str, &[&str]); 4] = [
     ),
 ];
 
+/// Programs that run tests, or measure the coverage of a program that does.
+const TEST_RUNNERS: [&str; 12] = [
+    "ava", "borp", "c8", "jasmine", "jest", "mocha", "nyc", "qunit", "tap", "tape", "uvu", "vitest",
+];
+
 const ESLINT: [&str; 11] = [
     "eslint.config.js",
     "eslint.config.mjs",
@@ -72,21 +77,53 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     };
     let manager = PackageManager::detect(at);
     let members = package::workspace_members(at);
+    let install = missing_install(at, manager);
     let proposal = |(role, name, scripts): &(CheckRole, &str, &[&str])| {
-        let package_script = package
-            .script(scripts)
-            .map(|script| (manager.run(script), MANIFEST));
-        let member_script = || {
-            let script = members.iter().find_map(|member| member.script(scripts))?;
-            Some((manager.run_in_members(script), MANIFEST))
-        };
-        let (command, found_in) = package_script
-            .or_else(member_script)
-            .or_else(|| tool_command(at, &package, manager, *role))?;
-        let install = missing_install(at, manager);
-        Some(Proposal::new(at, *role, name, command, found_in).with_install(install))
+        let mut own: Vec<&str> = package.scripts(scripts).collect();
+        // It may fail today because of a test, before it would need what is missing.
+        own.sort_by_key(|script| package.lacks_program(at, script));
+        let of_members = members
+            .iter()
+            .find_map(|member| member.scripts(scripts).next());
+        let of_members = of_members.filter(|_| own.is_empty());
+        let mut commands: Vec<(String, &str)> = own
+            .iter()
+            .map(|script| manager.run(script))
+            .chain(of_members.map(|script| manager.run_in_members(script)))
+            .map(|command| (command, MANIFEST))
+            .collect();
+        if commands.is_empty() {
+            commands.extend(tool_command(at, &package, manager, *role));
+        } else if *role == CheckRole::Test {
+            // A script that also runs a linter that is missing here, for example.
+            let parts = own.iter().flat_map(|script| package.commands(script));
+            let runners = parts.filter_map(|part| installed_runner(at, part));
+            commands.extend(runners.map(|command| (command, MANIFEST)));
+        }
+        let proposals = commands.into_iter().map(|(command, found_in)| {
+            Proposal::new(at, *role, name, command, found_in).with_install(install.clone())
+        });
+        Proposal::first_usable(proposals)
     };
     SCRIPTS.iter().filter_map(proposal).collect()
+}
+
+/// The part of a script's command that runs tests, with the path of its program if that is installed: of `cross-env CI=1
+/// jest --ci`, the last two words.
+fn installed_runner(at: &RepositoryDirectory<'_>, command: &str) -> Option<String> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let is_runner = |index: usize| match words[index] {
+        "node" => words[index..].contains(&"--test"),
+        word => TEST_RUNNERS.contains(&word),
+    };
+    let start = (0..words.len()).find(|index| is_runner(*index))?;
+    let (program, arguments) = words[start..].split_first()?;
+    let program = match *program {
+        "node" => "node".to_owned(),
+        program => at.installed_program("node_modules/.bin", program)?,
+    };
+    let words = std::iter::once(program.as_str()).chain(arguments.iter().copied());
+    Some(words.collect::<Vec<_>>().join(" "))
 }
 
 fn covers(above: &RepositoryDirectory<'_>, below: &RepositoryDirectory<'_>) -> bool {

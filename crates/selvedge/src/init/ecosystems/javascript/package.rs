@@ -10,6 +10,9 @@ use crate::init::files::RepositoryDirectory;
 
 pub(super) const MANIFEST: &str = "package.json";
 
+/// How deep scripts that run other scripts are followed.
+const MAX_NESTED_SCRIPTS: u8 = 3;
+
 /// The parts of `package.json` that detection needs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -28,14 +31,45 @@ impl PackageJson {
         Some(serde_json::from_str(at.text(MANIFEST)?).unwrap_or_default())
     }
 
-    /// The first of these scripts that can serve as a check.
-    pub(super) fn script<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
-        let serves = |name: &&str| {
-            self.scripts
-                .get(*name)
-                .is_some_and(|script| is_check(script))
-        };
-        names.iter().copied().find(serves)
+    /// Those of these scripts that can serve as a check.
+    pub(super) fn scripts<'n>(&self, names: &[&'n str]) -> impl Iterator<Item = &'n str> {
+        let serves = |name: &&str| self.text(name).is_some();
+        names.iter().copied().filter(serves)
+    }
+
+    /// The commands of a script that are joined with `&&`, if it can serve as a check.
+    pub(super) fn commands(&self, name: &str) -> Vec<&str> {
+        let commands = self.text(name).unwrap_or_default().split("&&");
+        commands.map(str::trim).collect()
+    }
+
+    /// Whether a script, or one that it runs, begins a command with the program of a dependency that is not installed,
+    /// although others are.
+    pub(super) fn lacks_program(&self, at: &RepositoryDirectory<'_>, script: &str) -> bool {
+        at.has("node_modules") && self.lacks_program_within(at, script, MAX_NESTED_SCRIPTS)
+    }
+
+    fn lacks_program_within(&self, at: &RepositoryDirectory<'_>, script: &str, depth: u8) -> bool {
+        self.commands(script).iter().any(|command| {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let lacks = |program: &str| {
+                self.depends_on(program)
+                    && at.installed_program("node_modules/.bin", program).is_none()
+            };
+            match words.as_slice() {
+                [_, "run", script, ..] if depth > 0 => {
+                    self.lacks_program_within(at, script, depth - 1)
+                }
+                [program, ..] => lacks(program),
+                [] => false,
+            }
+        })
+    }
+
+    /// The text of a script that can serve as a check.
+    fn text(&self, name: &str) -> Option<&str> {
+        let script = self.scripts.get(name)?;
+        is_check(script).then_some(script)
     }
 
     pub(super) fn depends_on(&self, package: &str) -> bool {
