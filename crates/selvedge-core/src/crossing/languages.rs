@@ -73,11 +73,15 @@ static C_FRAMEWORKS: Pattern = Pattern::new(
 );
 static ELIXIR_FRAMEWORKS: Pattern = Pattern::new(r"(?m)use[ \t]+ExUnit|ExUnit\.");
 
-static PYTHON_ASSERTIONS: Pattern =
-    Pattern::new(r"(?m)^[ \t]*assert[ \t(]|AssertionError|\bexpected\b|\.assert[A-Z]\w+\(");
-static ASSERTIONS: Pattern = Pattern::new(
-    r"\b(?:assert\w*|expect\w*|should)[ \t]*[!.(]|\bassert_|AssertionError|\b(?:expected|FAIL(?:ED)?)\b",
-);
+// The word `expected` counts as a name in code, but not in prose: messages of ordinary errors begin with it.
+static PYTHON_ASSERTIONS: Pattern = Pattern::new(concat!(
+    r"(?m)^[ \t]*assert[ \t(]|AssertionError|\.assert[A-Z]\w+\(",
+    r#"|\bexpected["']?[ \t]*(?:[=!<>,):\]\[.]|$)|\bexpected[ \t]+(?:is|in|not|and|or|if|else|for)\b"#,
+));
+static ASSERTIONS: Pattern = Pattern::new(concat!(
+    r"(?m)\b(?:assert\w*|expect\w*|should)[ \t]*[!.(]|\bassert_|AssertionError|\bFAIL(?:ED)?\b",
+    r#"|\bexpected["'`]?[ \t]*(?:[=!<>,):;\]\[.&|$]|$)"#,
+));
 
 static PYTHON_DEFINITIONS: Pattern =
     Pattern::new(r"(?m)^[ \t]*(?:async[ \t]+)?(?:def|class)\b|\blambda\b");

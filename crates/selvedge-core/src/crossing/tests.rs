@@ -100,6 +100,24 @@ fn sides_single_module_is_not_a_helper() {
     assert_eq!(sides("pytest", &with_code, &after), test);
 }
 
+/// A library of independent modules: only its tests import them.
+#[test]
+fn sides_module_with_a_message_about_expectations_is_not_a_helper() {
+    let base = |clamp: &'static str| {
+        [
+            ("mathutils.py", clamp),
+            ("listutils.py", "def first(items): return items[0]\n"),
+            ("tests/test_mathutils.py", "from mathutils import clamp\n"),
+        ]
+    };
+    let after = [("mathutils.py", "def clamp(x, low): return max(x, low)\n")];
+    let message = "def clamp(x, low):\n    raise ValueError('expected upper bound >= lower')\n";
+    assert!(sides("pytest", &base(message), &after).is_empty());
+    let helper = "def check(it, expected):\n    if it != expected: raise ValueError\n";
+    let test = [("mathutils.py".to_owned(), ProjectSide::Test)];
+    assert_eq!(sides("pytest", &base(helper), &after), test);
+}
+
 #[test]
 fn sides_module_of_other_package_shadows_nothing() {
     let base = [
