@@ -29,6 +29,16 @@ function outcome(runner, test) {
   }
 }
 
+/** The titles of a test or suite and of the suites around it; mocha before version 4 has no method for them. */
+function titlePath(named) {
+  if (typeof named.titlePath === 'function') return named.titlePath();
+  const titles = [];
+  for (let at = named; at; at = at.parent) {
+    if (at.title) titles.unshift(at.title);
+  }
+  return titles;
+}
+
 /** Records a runner's results, and writes them at the end. */
 function listen(runner, report) {
   const all = { stats: { suites: 0 }, passes: [], pending: [], failures: [] };
@@ -36,9 +46,9 @@ function listen(runner, report) {
   const note = (list) => (test, error) => {
     const err = error ? { message: String(error.message), stack: String(error.stack) } : {};
     // A failed hook is recorded under the name of its suite.
-    const told = test.type === 'hook' ? test.parent : test;
+    const named = test.type === 'hook' ? test.parent : test;
     if (test.type === 'test') last = test;
-    list.push({ fullTitle: told.titlePath().join(' > '), file: test.file, err });
+    list.push({ fullTitle: titlePath(named).join(' > '), file: test.file, err });
   };
   runner.on('pass', note(all.passes));
   runner.on('pending', note(all.pending));
