@@ -38,7 +38,7 @@ use arguments::{
     DigestCall, ExplainCall, RestoreCall, ReviewCall, RunCall, ShowCall, SubmitCall, VerifyCall,
     WatchCall, parse_arguments,
 };
-use command::run_command;
+use command::{CommandGroup, run_command};
 
 /// Token limit for all digests of one answer together, to save the agent's context.
 const FEEDBACK_TOKENS: usize = 1_500;
@@ -50,14 +50,18 @@ const INSTRUCTIONS: &str = "Independent checks for your work. Call `verify` befo
     agent do a task, `explain` says why a run ended as it did.";
 
 pub(super) fn run(args: &McpArgs) -> Result<u8, CliError> {
+    let commands = CommandGroup::default();
     let server = McpServer {
         dir: canonical_directory(args.dir.as_deref())?,
         verify_lock: Mutex::new(()),
+        commands: commands.clone(),
     };
     build_runtime()?.block_on(async {
         let served = server.serve(rmcp::transport::stdio()).await;
         let served = served.map_err(CliError::infrastructure)?;
-        served.waiting().await.map_err(CliError::infrastructure)?;
+        let ended = served.waiting().await;
+        commands.stop().await;
+        ended.map_err(CliError::infrastructure)?;
         Ok(exit_code::VERIFIED)
     })
 }
@@ -67,6 +71,7 @@ struct McpServer {
     dir: PathBuf,
     /// Runs checks one at a time: they share the project's directory.
     verify_lock: Mutex<()>,
+    commands: CommandGroup,
 }
 
 impl ServerHandler for McpServer {
@@ -172,11 +177,11 @@ impl McpServer {
             "run" => Ok(self.run_task(&parse_arguments(arguments)?, context).await),
             "submit" => {
                 let call: SubmitCall = parse_arguments(arguments)?;
-                Ok(run_command(&call.command_line(), &self.dir, context).await)
+                Ok(run_command(&call.command_line(), &self.dir, context, &self.commands).await)
             }
             "watch" => {
                 let call: WatchCall = parse_arguments(arguments)?;
-                Ok(run_command(&call.command_line(), &self.dir, context).await)
+                Ok(run_command(&call.command_line(), &self.dir, context, &self.commands).await)
             }
             "review" => Ok(self.review(&parse_arguments(arguments)?, context).await),
             "restore" => Ok(self.restore(&parse_arguments(arguments)?, context).await),
@@ -197,7 +202,7 @@ impl McpServer {
             None => self.dir.clone(),
         };
         ensure_within(&dir, &self.dir)?;
-        run_command(&call.command_line(), &dir, context).await
+        run_command(&call.command_line(), &dir, context, &self.commands).await
     }
 
     async fn restore(
@@ -209,7 +214,7 @@ impl McpServer {
             let dir = self.dir.clone();
             run_blocking(move || ensure_run_within(&run, &dir)).await?;
         }
-        run_command(&call.command_line(), &self.dir, context).await
+        run_command(&call.command_line(), &self.dir, context, &self.commands).await
     }
 
     async fn review(
@@ -221,7 +226,7 @@ impl McpServer {
             let error = "an agent that Selvedge runs cannot decide on work that awaits review";
             return Err(CliError::usage(error).hint("a person decides, with `selvedge review`"));
         }
-        run_command(&call.command_line(), &self.dir, context).await
+        run_command(&call.command_line(), &self.dir, context, &self.commands).await
     }
 
     async fn verify(&self, cancelled: CancellationToken) -> Result<String, CliError> {

@@ -236,8 +236,33 @@ fn mcp_cancelled_run_leaves_no_processes() {
     wait_until("the end of the agent", || !is_running());
     let answer = session.call("show", &json!({}));
     assert!(!tool_text(&answer).1, "{answer}");
+    wait_until("the interrupted attempt", || {
+        last_attempt(&env)["closing"] == "interrupted"
+    });
     drop(session.input);
     session.server.wait().assert_code(0);
+}
+
+fn last_attempt(env: &TestEnv) -> Value {
+    let story = env.selvedge(["show", "--format", "json"]).run().json();
+    story["attempts"][0].clone()
+}
+
+#[test]
+fn mcp_server_without_client_interrupts_its_run() {
+    let env = env_with_agent("exec sleep 600");
+    let mut session = Session::open(&env);
+    let arguments = json!({"task": "do it", "checks": ["true"]});
+    session.start_request(
+        "tools/call",
+        &json!({"name": "run", "arguments": arguments}),
+    );
+    let is_running = || env.processes().iter().any(|it| it.command == "sleep 600");
+    wait_until("the agent", is_running);
+    drop(session.input);
+    session.server.wait().assert_code(0);
+    assert!(!is_running());
+    assert_eq!(last_attempt(&env)["closing"], "interrupted");
 }
 
 #[test]

@@ -4,15 +4,19 @@
 use std::collections::VecDeque;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
 use rmcp::model::ProgressNotificationParam;
 use rmcp::service::RequestContext;
+use rustix::process::{Pid, Signal, kill_process};
 use selvedge_core::model::exit_code;
 use selvedge_engine::environment::host_env;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
+use tokio::sync::RwLock;
+use tokio_util::sync::CancellationToken;
 
 use crate::error::CliError;
 use crate::terminal::one_line;
@@ -24,13 +28,35 @@ const PROGRESS_CHARS: usize = 200;
 /// Shortest time between two progress notifications.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
 
+/// Time that a cancelled command gets to end its processes and to record that it was interrupted.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(20);
+
+/// The commands at work, which end before the server does.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CommandGroup {
+    stop: CancellationToken,
+    /// Every command holds it for reading.
+    at_work: Arc<RwLock<()>>,
+}
+
+impl CommandGroup {
+    /// Interrupts all commands, and waits for their ends.
+    pub(super) async fn stop(&self) {
+        self.stop.cancel();
+        let _all_ended = self.at_work.write().await;
+    }
+}
+
 /// Runs a command of this program in a directory, and returns what it printed. Its lines are reported as progress if
-/// the client requested it. A command that could not do its work is an error; a run that is not verified is not.
+/// the client requested it. A command that could not do its work is an error; a run that is not verified is not. A
+/// cancelled command is interrupted, as by Ctrl-C, and killed only if it does not end.
 pub(super) async fn run_command(
     arguments: &[String],
     dir: &Path,
     context: &RequestContext<RoleServer>,
+    group: &CommandGroup,
 ) -> Result<String, CliError> {
+    let _at_work = group.at_work.read().await;
     let program = std::env::current_exe().map_err(CliError::infrastructure)?;
     let child = Command::new(program)
         .args(arguments)
@@ -43,11 +69,19 @@ pub(super) async fn run_command(
         .kill_on_drop(true)
         .spawn()
         .map_err(CliError::infrastructure)?;
+    let pid = child.id();
     let mut output = CommandAnswer::new(context);
-    let followed = context.ct.run_until_cancelled(output.follow(child)).await;
-    let code = match followed {
-        Some(code) => code?,
-        None => return Err(CliError::infrastructure("cancelled")),
+    let code = {
+        let mut ended = std::pin::pin!(output.follow(child));
+        tokio::select! {
+            code = &mut ended => code?,
+            () = cancelled(context, group) => {
+                interrupt(pid);
+                // If it does not end, it is killed when it is dropped.
+                let _ = tokio::time::timeout(CANCEL_PATIENCE, ended).await;
+                return Err(CliError::infrastructure("cancelled"));
+            }
+        }
     };
     let text = output.text();
     match code {
@@ -55,6 +89,22 @@ pub(super) async fn run_command(
         Some(exit_code::INFRASTRUCTURE) | None => Err(CliError::infrastructure(text)),
         Some(exit_code::VERIFIED) => Ok(text),
         Some(code) => Ok(format!("{text}\n(exit code {code})")),
+    }
+}
+
+/// Waits until the client cancels the request or the server stops.
+async fn cancelled(context: &RequestContext<RoleServer>, group: &CommandGroup) {
+    tokio::select! {
+        () = context.ct.cancelled() => {}
+        () = group.stop.cancelled() => {}
+    }
+}
+
+fn interrupt(pid: Option<u32>) {
+    let pid = pid.and_then(|pid| i32::try_from(pid).ok());
+    if let Some(pid) = pid.and_then(Pid::from_raw) {
+        // It may have ended meanwhile; its number is not reused before it is waited for.
+        let _ = kill_process(pid, Signal::INT);
     }
 }
 
