@@ -36,6 +36,10 @@ local-model *ARGS:
 trust *WORD:
     cargo xtask trust {{WORD}}
 
+# Tries real projects from the package registries, and writes the table of docs/explanation/real-projects.md.
+wild:
+    cargo xtask wild
+
 # The table of docs/explanation/performance.md; `just bench --long` floods with 10 GB.
 bench *ARGS:
     cargo xtask bench {{ARGS}}

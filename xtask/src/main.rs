@@ -51,6 +51,8 @@ cargo xtask TASK
   local-model [ARGS…]  run one small task with a real model: from a package of pip, from --gguf FILE, or from
                        --server URL --model NAME
   trust [WORD]         measure and write the tables of docs/explanation/trust-measured.md whose titles contain the word
+  wild                 try Selvedge in real projects from the package registries, and write the table of
+                       docs/explanation/real-projects.md
   bench [--long] [--program PATH] [start|attempts|changed|green|rooms|sandbox|digest|memory]
                        measure the table of docs/explanation/performance.md; --long uses floods of 10 GB;
                        --program measures this build of selvedge instead of the checkout's";
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         ["local-model", rest @ ..] => local_model::run(rest),
         ["trust"] => trust::run(""),
         ["trust", word] => trust::run(word),
+        ["wild"] => trust::run_wild(),
         ["bench", rest @ ..] => bench::run(rest),
         [bench::STAMP, path] => bench::write_stamp(path),
         [] | ["help" | "--help" | "-h"] => {

@@ -2,6 +2,8 @@
 //! ordinary suites in its long form, which prints the rows of a table. This command runs the tests,
 //! prints the tables, and writes them to `docs/explanation/trust-measured.md`; sections that were not measured
 //! stay. A failed test makes the command fail after its table was written.
+//!
+//! `cargo xtask wild` does the same for the table of `docs/explanation/real-projects.md`.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -10,11 +12,56 @@ use crate::bench::table::describe_machine;
 use crate::program::{self, cargo};
 use crate::{XtaskResult, e2e, workspace};
 
-const FILE: &str = "docs/explanation/trust-measured.md";
+/// A document that consists of measured tables.
+struct MeasuredDocument {
+    /// Its path below the root.
+    file: &'static str,
+    introduction: &'static str,
+    measurements: &'static [Measurement],
+}
 
-const INTRODUCTION: &str = "# Measured trust\n\n\
-    Written by `cargo xtask trust`. [How a verdict is reached](verdict.md#measurements) describes the\n\
-    measurements.\n";
+const TRUST: MeasuredDocument = MeasuredDocument {
+    file: "docs/explanation/trust-measured.md",
+    introduction: "# Measured trust\n\n\
+        Written by `cargo xtask trust`. [How a verdict is reached](verdict.md#measurements) describes the\n\
+        measurements.\n",
+    measurements: &MEASUREMENTS,
+};
+
+const WILD: MeasuredDocument = MeasuredDocument {
+    file: "docs/explanation/real-projects.md",
+    introduction: "# Real projects\n\n\
+        Written by `cargo xtask wild`, which downloads each project from a package registry, in the pinned version,\n\
+        installs its dependencies as its maintainers do, and seeds a bug into its sources. Nothing is configured:\n\
+        `selvedge init` finds the checks. Then a scripted agent works on the bug three times, with a wrong edit, the fix\n\
+        and a cheat that makes the check pass outside of Selvedge (a control proves it).\n",
+    measurements: &[Measurement {
+        title: "Verdicts",
+        about: "*Checks* are the commands that `init` wrote. The *verdicts* are those on the wrong edit (whose \
+                corrective prompt must name the failing test), the fix and the cheat: only the fix may be verified. \
+                *Own time* is the part of the runs' wall time in neither agents nor checks, *reruns* the part in repeated \
+                checks, both in percent, with the release build; the limits are 2 and 5 % of all runs together.",
+        columns: &[
+            "ecosystem",
+            "project",
+            "runner",
+            "checks",
+            "verdicts",
+            "own time",
+            "reruns",
+        ],
+        command: wild_command,
+    }],
+};
+
+/// The test that tries all projects, with the release build.
+fn wild_command() -> XtaskResult<Command> {
+    program::run(&mut cargo(["build", "--release", "--package", "selvedge"]))?;
+    let target = workspace::CargoMetadata::workspace_only()?.target_directory;
+    let mut command = e2e::suite_command(&["wild_projects", "--ignored", "--nocapture"])?;
+    command.env("SELVEDGE_WILD_PROGRAM", target.join("release/selvedge"));
+    Ok(command)
+}
 
 /// A test that prints a table.
 struct Measurement {
@@ -118,30 +165,42 @@ const MEASUREMENTS: [Measurement; 5] = [
     },
 ];
 
-/// Measures, prints and writes the tables whose titles contain `word`.
+/// Measures, prints and writes the tables of `trust-measured.md` whose titles contain `word`.
 pub(crate) fn run(word: &str) -> XtaskResult {
-    let is_meant = |proof: &&Measurement| proof.title.to_lowercase().contains(&word.to_lowercase());
-    let path = workspace::root().join(FILE);
-    let mut sections = parse_sections(&std::fs::read_to_string(&path)?);
-    let mut failed = Vec::new();
-    for proof in MEASUREMENTS.iter().filter(is_meant) {
-        println!("measuring: {}", proof.title.to_lowercase());
-        let rows = collect_rows(&mut (proof.command)()?)?;
-        let table = proof.to_markdown(&rows.rows)?;
-        println!("{table}");
-        sections.insert(proof.title.to_owned(), table);
-        failed.extend(rows.failure);
-        let measured = MEASUREMENTS.iter();
-        let all: Vec<&str> = measured
-            .filter_map(|proof| Some(sections.get(proof.title)?.as_str()))
-            .collect();
-        let all = all.join("\n");
-        std::fs::write(&path, format!("{INTRODUCTION}\n{all}"))?;
-    }
-    println!("wrote {FILE}");
-    match failed.as_slice() {
-        [] => Ok(()),
-        failed => Err(failed.join("\n\n").into()),
+    TRUST.measure(word)
+}
+
+/// Tries the real projects, and writes their table.
+pub(crate) fn run_wild() -> XtaskResult {
+    WILD.measure("")
+}
+
+impl MeasuredDocument {
+    fn measure(&self, word: &str) -> XtaskResult {
+        let is_meant =
+            |proof: &&Measurement| proof.title.to_lowercase().contains(&word.to_lowercase());
+        let path = workspace::root().join(self.file);
+        let mut sections = parse_sections(&std::fs::read_to_string(&path)?);
+        let mut failed = Vec::new();
+        for proof in self.measurements.iter().filter(is_meant) {
+            println!("measuring: {}", proof.title.to_lowercase());
+            let rows = collect_rows(&mut (proof.command)()?)?;
+            let table = proof.to_markdown(&rows.rows)?;
+            println!("{table}");
+            sections.insert(proof.title.to_owned(), table);
+            failed.extend(rows.failure);
+            let measured = self.measurements.iter();
+            let all: Vec<&str> = measured
+                .filter_map(|proof| Some(sections.get(proof.title)?.as_str()))
+                .collect();
+            let all = all.join("\n");
+            std::fs::write(&path, format!("{}\n{all}", self.introduction))?;
+        }
+        println!("wrote {}", self.file);
+        match failed.as_slice() {
+            [] => Ok(()),
+            failed => Err(failed.join("\n\n").into()),
+        }
     }
 }
 

@@ -6,28 +6,7 @@ use std::path::PathBuf;
 use selvedge_testkit::TestEnv;
 
 use crate::fixtures::env_with_repo;
-
-/// How tools reach their registries: settings in the home, and prefixes of environment variables.
-const SETTINGS: [&str; 4] = [
-    ".npmrc",
-    ".config/pip/pip.conf",
-    ".pip/pip.conf",
-    ".cargo/config.toml",
-];
-const VARIABLES: [&str; 12] = [
-    "SSL_CERT",
-    "NODE_EXTRA_CA",
-    "REQUESTS_CA",
-    "CURL_CA",
-    "PIP_",
-    "NPM_CONFIG",
-    "npm_config",
-    "HTTP",
-    "http",
-    "NO_PROXY",
-    "no_proxy",
-    "CARGO_HTTP",
-];
+use crate::tools::with_registries;
 
 /// Commits the files, and asserts that the command passes in the sandbox.
 fn passes(files: &[(&str, &str)], check: &str) {
@@ -41,13 +20,6 @@ fn passes(files: &[(&str, &str)], check: &str) {
     );
     env.commit("A project");
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap();
-    for file in SETTINGS {
-        if let Ok(text) = std::fs::read(home.join(file)) {
-            let copy = env.home().join(file);
-            std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
-            std::fs::write(copy, text).unwrap();
-        }
-    }
     let rustup =
         std::env::var_os("RUSTUP_HOME").map_or_else(|| home.join(".rustup"), PathBuf::from);
     let args = [
@@ -59,15 +31,7 @@ fn passes(files: &[(&str, &str)], check: &str) {
         "--format",
         "json",
     ];
-    let mut verify = env.selvedge(args).env("RUSTUP_HOME", rustup);
-    for (name, value) in std::env::vars_os() {
-        let is_inherited = name
-            .to_str()
-            .is_some_and(|name| VARIABLES.iter().any(|it| name.starts_with(it)));
-        if is_inherited {
-            verify = verify.env(name, value);
-        }
-    }
+    let verify = with_registries(env.selvedge(args), &env).env("RUSTUP_HOME", rustup);
     let out = verify.timeout(std::time::Duration::from_mins(5)).run();
     out.assert_code(0);
     let sandbox = &out.json()["sandbox"];

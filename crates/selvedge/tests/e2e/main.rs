@@ -11,6 +11,7 @@
 )]
 
 mod agents;
+mod archives;
 mod builds;
 mod callers;
 mod claude_code;
@@ -21,8 +22,10 @@ mod disk_full;
 mod dist;
 mod fixtures;
 mod gate;
+mod mcp;
 mod replays;
 mod reports;
 mod slow;
 mod tools;
 mod usage_limits;
+mod wild;

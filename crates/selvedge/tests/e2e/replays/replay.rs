@@ -8,7 +8,8 @@ use std::fs;
 use selvedge_testkit::TestEnv;
 use serde_json::Value;
 
-use super::release::{Files, NodePackages, Project, write};
+use super::release::{NodePackages, Project};
+use crate::archives::{Files, write};
 use crate::corpus::packages::install_from;
 use crate::tools::{PATIENCE, shell, with_tools};
 
