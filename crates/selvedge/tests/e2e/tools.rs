@@ -16,12 +16,12 @@ pub(crate) fn with_homes(run: Invocation) -> Invocation {
         let default = home.join(folder).into_os_string();
         run.env(name, std::env::var_os(name).unwrap_or(default))
     });
+    // Shared, because compiling Go's standard library takes longer than the tests. The sandbox makes the folder writable
+    // for checks if it exists.
+    let go_cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache");
+    std::fs::create_dir_all(&go_cache).unwrap();
     run.env_inherit("RUSTUP_TOOLCHAIN")
-        // Shared, because compiling Go's standard library takes longer than the tests.
-        .env(
-            "GOCACHE",
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache"),
-        )
+        .env("GOCACHE", go_cache)
         .env("CARGO_TERM_COLOR", "never")
 }
 
