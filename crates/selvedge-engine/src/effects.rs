@@ -513,15 +513,14 @@ impl RunContext {
         }
         let composed = composed.transpose()?;
         let (mut git, mut supervisor) = (None, self.checks.clone());
-        match &room {
-            Some(open) => supervisor = open.supervisor(),
-            None => {
-                tools::mark_outdated(&self.run_dir);
-                let (workspace, session) = (&run.spec.workspace, ProtectedSession::Check);
-                let (begun, protected) =
-                    ProtectedGit::begin(workspace, &self.run_dir, session, &supervisor).await?;
-                (git, supervisor) = (Some(begun), protected);
-            }
+        if let Some(open) = &room {
+            supervisor = open.supervisor();
+        } else {
+            tools::mark_outdated(&self.run_dir);
+            let (workspace, session) = (&run.spec.workspace, ProtectedSession::Check);
+            let (begun, protected) =
+                ProtectedGit::begin(workspace, &self.run_dir, session, &supervisor).await?;
+            (git, supervisor) = (Some(begun), protected);
         }
         let baseline = BaselineRun {
             context: VerificationContext {

@@ -116,7 +116,7 @@ impl AttemptView {
             result: attempt
                 .report
                 .as_ref()
-                .map_or_else(String::new, |report| report_result(report)),
+                .map_or_else(String::new, report_result),
             open: number == last,
             agent: single_line(&run.spec.agent_of(attempt.retry).name, 40),
             session: session.map_or_else(String::new, session_summary),

@@ -147,8 +147,8 @@ pub(crate) fn page_starts(output: &[u8]) -> Vec<u64> {
 pub(crate) fn count_lines(output: &[u8], to: u64) -> u64 {
     let to = usize::try_from(to).unwrap_or(usize::MAX).min(output.len());
     let before = output.get(..to).unwrap_or_default();
-    let lines = before.iter().filter(|byte| **byte == b'\n').count();
-    u64::try_from(lines).unwrap_or(u64::MAX)
+    let ends = before.split(|byte| *byte == b'\n').skip(1);
+    ends.map(|_| 1).sum()
 }
 
 /// The bytes of a page: from its first whole line to the end of its last one, where line ends are near

@@ -29,8 +29,8 @@ pub(super) fn parse_usage_limit(message: &str, now: &Zoned) -> Option<UsageLimit
     let after = |marker: &&str| Some(&lower[lower.find(*marker)? + marker.len()..]);
     let resets_at = parse_epoch(&lower)
         .or_else(|| {
-            let texts = DURATION_MARKERS.iter().filter_map(after);
-            let duration = texts.filter_map(parse_duration).next()?;
+            let mut texts = DURATION_MARKERS.iter().filter_map(after);
+            let duration = texts.find_map(parse_duration)?;
             now.timestamp().checked_add(duration).ok()
         })
         .or_else(|| {
@@ -105,18 +105,17 @@ fn parse_time(text: &str, now: &Zoned) -> Option<Timestamp> {
         // The seconds are not shown: the limit may be reset at any time in that minute.
         minute.ok()?.checked_add(SignedDuration::from_mins(1)).ok()
     };
-    match date {
-        Some(date) => Some(at(date)?.timestamp()),
-        None => {
-            let today = at(now.date())?;
-            let next = if today > now {
-                today
-            } else {
-                at(now.date().tomorrow().ok()?)?
-            };
-            Some(next.timestamp())
+    let next = if let Some(date) = date {
+        at(date)?
+    } else {
+        let today = at(now.date())?;
+        if today > now {
+            today
+        } else {
+            at(now.date().tomorrow().ok()?)?
         }
-    }
+    };
+    Some(next.timestamp())
 }
 
 /// `12:16` `pm`, `12:16pm`, `3pm`, `15:45`. A bare number is no time.
@@ -161,16 +160,14 @@ fn parse_date(words: &[&str], today: Date) -> Option<Date> {
         .parse()
         .ok()?;
     let year = words.get(at + 2).and_then(|word| word.parse::<i16>().ok());
-    match year.filter(|year| *year >= 2000) {
-        Some(year) => Date::new(year, month, day).ok(),
-        None => {
-            let date = Date::new(today.year(), month, day).ok()?;
-            if date < today {
-                Date::new(today.year() + 1, month, day).ok()
-            } else {
-                Some(date)
-            }
-        }
+    if let Some(year) = year.filter(|year| *year >= 2000) {
+        return Date::new(year, month, day).ok();
+    }
+    let date = Date::new(today.year(), month, day).ok()?;
+    if date < today {
+        Date::new(today.year() + 1, month, day).ok()
+    } else {
+        Some(date)
     }
 }
 

@@ -62,13 +62,13 @@ fn reply(request: &RecordedRequest, taken: &AssignedTurn) -> ServerReply {
             let reset = seconds_from_now(resets_in);
             error(429, "This request would exceed your account's rate limit.")
                 .with_header("anthropic-ratelimit-unified-status", "rejected")
-                .with_header("anthropic-ratelimit-unified-reset", reset)
+                .with_header("anthropic-ratelimit-unified-reset", reset.to_string())
                 .with_header(
                     "anthropic-ratelimit-unified-representative-claim",
                     "five_hour",
                 )
                 .with_header("anthropic-ratelimit-unified-5h-status", "rejected")
-                .with_header("anthropic-ratelimit-unified-5h-reset", reset)
+                .with_header("anthropic-ratelimit-unified-5h-reset", reset.to_string())
         }
         _ => render_turn(request, turn, &id),
     };

@@ -164,7 +164,7 @@ fn sort_clones_and_copies(
                 Some(reason) => kept.push(KeptItem {
                     what,
                     path,
-                    reason: reason.replace("RUN", &run_id.short().to_string()),
+                    reason: reason.replace("RUN", &run_id.short()),
                 }),
             }
         }

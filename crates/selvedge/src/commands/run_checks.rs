@@ -212,12 +212,9 @@ async fn execute_checks(
         started_at: Timestamp::now(),
     };
     let redactor = verification.supervisor.redactor();
-    let verified = verify(
-        &verification,
-        &RedactingProgress::new(progress, redactor),
-        cancelled,
-    )
-    .await;
+    let redacting = RedactingProgress::new(progress, redactor);
+    // Boxed, because its state is large.
+    let verified = Box::pin(verify(&verification, &redacting, cancelled)).await;
     verification.supervisor.shutdown().await;
     if outputs.path().join(MOVED_GIT_DIRS).exists() {
         // What checks have created in the work tree is not deleted.

@@ -204,7 +204,6 @@ fn split_commands(script: &str) -> Vec<Vec<String>> {
                     word.get_or_insert_default().push(escaped);
                 }
             }
-            (Some(_), character) => word.get_or_insert_default().push(character),
             (None, '\'' | '"') => {
                 quote = Some(character);
                 word.get_or_insert_default();
@@ -216,7 +215,7 @@ fn split_commands(script: &str) -> Vec<Vec<String>> {
                 end_word(&mut commands, &mut word);
                 commands.push(Vec::new());
             }
-            (None, character) => word.get_or_insert_default().push(character),
+            (_, character) => word.get_or_insert_default().push(character),
         }
     }
     end_word(&mut commands, &mut word);

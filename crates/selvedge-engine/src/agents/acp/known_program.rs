@@ -300,13 +300,14 @@ pub(super) fn find_key_login<'a>(
         let known = KEY_LOGINS.iter().find(|(name, _)| name == method);
         known
             .map(|(_, keys)| keys)
-            .is_some_and(|keys| has_key(&keys))
+            .is_some_and(&has_key)
     });
     offered.next()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::KnownProgram::{ClaudeAgent, Codex, Gemini, Other, Qwen};
     use super::*;
 
     #[test]
@@ -315,7 +316,6 @@ mod tests {
             let words: Vec<_> = line.split(' ').map(str::to_owned).collect();
             KnownProgram::recognize(&words)
         };
-        use KnownProgram::{ClaudeAgent, Codex, Gemini, Other, Qwen};
         assert_eq!(recognize("claude-agent-acp"), ClaudeAgent);
         assert_eq!(
             recognize("npx -y @agentclientprotocol/codex-acp@2.6.0"),

@@ -395,7 +395,7 @@ fn claude_reports_usage_limit_of_failed_session_only() {
         let info = format!(r#"{{"status":"{status}","resetsAt":{resets_at}}}"#);
         let ending = result(&format!(r#""subtype":"success","is_error":{is_error}"#));
         let lines = format!(r#"{{"type":"rate_limit_event","rate_limit_info":{info}}}"#);
-        outcome(&format!("{lines}\n{ending}"), exited(0))
+        outcome(format!("{lines}\n{ending}"), exited(0))
             .usage_limit
             .is_some()
     };

@@ -31,8 +31,10 @@ pub(super) fn configured_paths(
         let (key, value) = pair[1].split_at(end.unwrap_or(pair[1].len()));
         let key = String::from_utf8_lossy(key).to_ascii_lowercase();
         let value = value.strip_prefix(b"\n").unwrap_or_default();
-        let is_include =
-            key == "include.path" || key.starts_with("includeif.") && key.ends_with(".path");
+        let is_include = key == "include.path"
+            || key
+                .strip_prefix("includeif.")
+                .is_some_and(|rest| rest.rsplit('.').next() == Some("path"));
         let base = match key.as_str() {
             "core.hookspath" => Some(work_tree),
             _ if is_include => file.parent(),

@@ -358,12 +358,13 @@ impl ProtectedCopy {
             first = parts.nth(1);
         }
         let rest: Vec<&str> = parts.collect();
-        match (first, &*rest) {
-            (Some("hooks"), _) | (Some("config" | "config.worktree" | "commondir"), []) => true,
-            (Some("objects"), ["info", "alternates"]) => true,
-            (Some("rebase-merge"), ["git-rebase-todo"]) => true,
-            _ => false,
-        }
+        matches!(
+            (first, &*rest),
+            (Some("hooks"), _)
+                | (Some("config" | "config.worktree" | "commondir"), [])
+                | (Some("objects"), ["info", "alternates"])
+                | (Some("rebase-merge"), ["git-rebase-todo"])
+        )
     }
 
     /// The path in the innermost git directory that contains it; `None` if there is none.

@@ -173,7 +173,11 @@ struct Transfer<'a> {
 }
 
 /// The files of an index: mode, object and stage, by path and stage.
-type IndexEntries = BTreeMap<(Vec<u8>, u8), (String, String)>;
+type IndexEntries = BTreeMap<IndexKey, IndexedObject>;
+/// A path and its stage.
+type IndexKey = (Vec<u8>, u8);
+/// A mode and the id of an object.
+type IndexedObject = (String, String);
 
 impl Transfer<'_> {
     /// A call that reads no settings of either repository.
@@ -550,7 +554,7 @@ fn hash_file(path: &Path) -> io::Result<String> {
 }
 
 /// Parses `MODE OBJECT STAGE TAB PATH`.
-fn parse_index_record(record: &[u8]) -> Option<((Vec<u8>, u8), (String, String))> {
+fn parse_index_record(record: &[u8]) -> Option<(IndexKey, IndexedObject)> {
     let tab = record.iter().position(|byte| *byte == b'\t')?;
     let fields = std::str::from_utf8(&record[..tab]).ok()?;
     let mut fields = fields.split(' ');
@@ -566,7 +570,7 @@ fn index_changes(before: &IndexEntries, after: &IndexEntries) -> Vec<u8> {
         .chain(after.keys())
         .map(|(path, _)| path)
         .collect();
-    let of = |entries: &IndexEntries, path: &Vec<u8>| -> Vec<(u8, (String, String))> {
+    let of = |entries: &IndexEntries, path: &Vec<u8>| -> Vec<(u8, IndexedObject)> {
         let stages =
             (0..=3).filter_map(|stage| Some((stage, entries.get(&(path.clone(), stage))?.clone())));
         stages.collect()
