@@ -344,6 +344,7 @@ impl ResolvedConfig {
                 agents: config.sandbox.agents,
                 checks: config.sandbox.checks,
                 writable: config.sandbox.writable,
+                grants: config.sandbox.grants,
                 container: ContainerSpec {
                     image: config.sandbox.image,
                     engine_args: config.sandbox.engine_args,

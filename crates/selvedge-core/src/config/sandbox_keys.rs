@@ -12,6 +12,7 @@ const SANDBOX_KEYS: &[&str] = &[
     "agents",
     "checks",
     "writable",
+    "grants",
     "image",
     "engine_args",
     "container_args",

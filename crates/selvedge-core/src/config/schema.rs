@@ -134,6 +134,8 @@ pub(super) struct SandboxTable {
     pub(super) agents: SandboxProfile,
     pub(super) checks: SandboxProfile,
     pub(super) writable: Vec<String>,
+    #[serde(default)]
+    pub(super) grants: BTreeMap<String, Vec<String>>,
     pub(super) image: String,
     pub(super) engine_args: Vec<String>,
     pub(super) container_args: Vec<String>,

@@ -1,6 +1,8 @@
 //! The sandbox of sessions and checks: its configuration, and the restrictions that were seen to be enforced.
 //! Restrictions that a backend cannot enforce are listed as well.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +39,21 @@ impl SandboxBackend {
             Self::Podman => "podman",
             Self::Docker => "docker",
             Self::None => "none",
+        }
+    }
+
+    /// What it cannot enforce under any profile, beyond the restrictions that are probed.
+    pub const fn limits(self) -> &'static [&'static str] {
+        match self {
+            Self::Bubblewrap => &[
+                "writes to named pipes that another program reads from, in readable folders",
+                "connections to sockets outside of /run, /tmp and the folders of known services",
+            ],
+            Self::Landlock => &[
+                "writes to settings, hooks and plug-ins in the home of the agent that runs",
+                "connections to sockets by path",
+            ],
+            Self::Auto | Self::Podman | Self::Docker | Self::None => &[],
         }
     }
 
@@ -86,6 +103,9 @@ pub struct SandboxSpec {
     /// Additional writable paths, absolute or beginning with `~/`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writable: Vec<String>,
+    /// Hidden files that single checks may read: paths as above, by a check's name or command.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub grants: BTreeMap<String, Vec<String>>,
     /// Configuration of containers; empty if none is used.
     #[serde(skip_serializing_if = "ContainerSpec::is_empty")]
     pub container: ContainerSpec,

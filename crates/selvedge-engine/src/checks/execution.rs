@@ -131,6 +131,7 @@ impl CommandExecution<'_> {
             lock: Some(context.lock.clone()),
             grace: STOP_GRACE,
             writable_paths: self.writable_path.iter().cloned().collect(),
+            check_names: context.names.clone(),
             ..SessionCommand::new(argv, self.cwd.clone(), context.tag.clone())
         }
     }

@@ -41,6 +41,8 @@ pub struct CheckContext {
     pub workspace: PathBuf,
     /// Where these files are stored: the workspace itself, or the folder that is mounted at its path.
     pub files_root: PathBuf,
+    /// The check's name and its command.
+    pub names: Vec<String>,
     /// Existing directory for outputs.
     pub run_dir: PathBuf,
     /// Name of this check's output file in `run_dir`.

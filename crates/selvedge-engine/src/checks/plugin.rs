@@ -78,6 +78,7 @@ impl PluginCheck {
             streams: StderrMode::Separate,
             lock: Some(context.lock.clone()),
             grace: STOP_GRACE,
+            check_names: context.names.clone(),
             ..SessionCommand::new(self.argv(), directory, context.tag.clone())
         };
         let plan = CapturePlan {

@@ -164,6 +164,7 @@ impl VerificationContext {
         let scene = CheckContext {
             workspace: self.workspace.clone(),
             files_root: self.files_root.clone(),
+            names: step.name.iter().chain([&step.target]).cloned().collect(),
             run_dir: self.run_dir.clone(),
             output_file: format!("{}.check-{number}.out", self.output_prefix),
             passing_output: self.passing_outputs.get(index).cloned().flatten(),

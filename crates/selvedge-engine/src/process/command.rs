@@ -147,6 +147,8 @@ pub struct SessionCommand {
     pub agent: Option<AgentKind>,
     /// Our folders that the program writes to, whatever its sandbox is.
     pub writable_paths: Vec<PathBuf>,
+    /// The names of the check that the program belongs to: settings may grant it hidden files.
+    pub check_names: Vec<String>,
 }
 
 impl SessionCommand {
@@ -166,6 +168,7 @@ impl SessionCommand {
             leftover_grace: Duration::from_millis(500),
             agent: None,
             writable_paths: Vec::new(),
+            check_names: Vec::new(),
         }
     }
 }

@@ -98,7 +98,10 @@ fn bubblewrap_mounts(plan: &SandboxPlan, face: &Path) -> BTreeMap<PathBuf, Bubbl
     let base = ["/", "/dev", "/proc"].map(|path| (PathBuf::from(path), BubblewrapMount::Base));
     let temporary = TEMPORARY_FOLDERS.map(|path| (PathBuf::from(path), BubblewrapMount::Temporary));
     let temporary = temporary.into_iter().filter(|(path, _)| is_folder(path));
-    let places = plan.access_by_path().into_iter();
+    let mut places = plan.access_by_path();
+    // A file may have disappeared meanwhile; what does not exist needs no mask.
+    places.retain(|path, access| *access != PathAccess::Hidden || path.exists());
+    let places = places.into_iter();
     base.into_iter()
         .chain(temporary)
         .chain(places.map(|(path, access)| (path, BubblewrapMount::Path(access))))

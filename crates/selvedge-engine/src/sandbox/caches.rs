@@ -25,8 +25,8 @@ const AGENTS_FOLDER: &str = "caches/agents";
 const CHECKS_FOLDER: &str = "caches/checks";
 
 /// In the folder of a workspace: caches of agents that work there, and of judges.
-pub(super) const WORK_FOLDER: &str = "work";
-pub(super) const JUDGES_FOLDER: &str = "judges";
+const WORK_FOLDER: &str = "work";
+const JUDGES_FOLDER: &str = "judges";
 
 /// In the folder of a workspace: the path of the workspace. Written at each use, so that its age is that of the
 /// folder.
@@ -59,20 +59,28 @@ pub(super) struct CacheAccess {
 }
 
 impl CacheAccess {
-    /// Adds the mounts to a plan. Masks of paths below a new mount are dropped, because these paths no longer exist.
+    /// Adds the mounts to a plan. Masks of paths that do not exist in a new mount are dropped: a mask needs a mount
+    /// point.
     pub(super) fn add_to_plan(self, plan: &mut SandboxPlan) {
-        let mounted: Vec<(PathBuf, PathAccess)> = self
+        let mounted: Vec<(PathBuf, PathBuf)> = self
             .relocated
             .iter()
-            .map(|mount| (PathBuf::from(&mount.mount_point), mount.access))
+            .map(|mount| {
+                (
+                    PathBuf::from(&mount.mount_point),
+                    PathBuf::from(&mount.source),
+                )
+            })
             .collect();
         plan.masked.retain(|masked| {
             let masked = PathBuf::from(masked);
-            let covering = mounted
-                .iter()
-                .filter(|(place, _)| masked.starts_with(place));
-            let nearest = covering.max_by_key(|(place, _)| place.as_os_str().len());
-            nearest.is_none_or(|(_, access)| *access == PathAccess::Read)
+            let covering = mounted.iter().filter_map(|(place, source)| {
+                let below = masked.strip_prefix(place).ok()?;
+                let at = source.join(below);
+                Some((place.as_os_str().len(), masked == *place || at.exists()))
+            });
+            let nearest = covering.max_by_key(|(length, _)| *length);
+            nearest.is_none_or(|(_, exists)| exists)
         });
         plan.relocated.extend(self.relocated);
     }
@@ -117,11 +125,13 @@ fn value_of<'a>(environment: &'a [EnvironmentVariable], name: &str) -> Option<&'
     found.map(|(_, value)| value.as_os_str())
 }
 
-/// For a check: the caches of the home, and instead of missing common ones folders below Selvedge's state directory
-/// that no agent gets.
+/// For a check: the caches of the home, and folders below Selvedge's state directory that no agent gets instead of
+/// common ones that are missing. Without mounts, nothing can be created beside a read-only file, so a cache that still
+/// lacks a folder for downloads is replaced as well.
 pub(super) fn check_cache_access(
     places: &SandboxPaths,
     state: &Path,
+    can_mount: bool,
     environment: &[EnvironmentVariable],
 ) -> CacheAccess {
     let mut access = CacheAccess {
@@ -129,21 +139,38 @@ pub(super) fn check_cache_access(
         ..CacheAccess::default()
     };
     let own = state.join(CHECKS_FOLDER);
-    for cache in missing_common_caches(places) {
+    let incomplete = places.incomplete_caches().into_iter();
+    let incomplete = incomplete.filter(|_| !can_mount).map(|cache| (cache, true));
+    let missing = missing_common_caches(places).map(|cache| (cache, false));
+    for (cache, is_incomplete) in missing.chain(incomplete) {
         let Some(redirect) = cache.redirect else {
             continue;
         };
         let folder = own.join(folder_name(cache.name));
         let is_set = value_of(environment, redirect.0).is_some();
-        if !is_set && make_private(&folder).is_ok() {
-            access.redirect(redirect, &folder, environment);
+        if (is_set && !is_incomplete) || make_private(&folder).is_err() {
+            continue;
         }
+        if let Some(home) = canonical(cache.path).filter(|_| is_incomplete) {
+            link_installed(&places.installed(), &home, &folder);
+        }
+        access.redirect(redirect, &folder, environment);
     }
     // All of them at once: each mount takes time.
     if !access.variables.is_empty() {
         access.writable.extend(canonical(own));
     }
     access
+}
+
+/// Links the programs and settings of a cache into a folder that replaces it.
+fn link_installed(installed: &[PathBuf], home: &Path, folder: &Path) {
+    for path in installed {
+        let below = path.strip_prefix(home).ok();
+        if let Some(link) = below.and_then(|below| create_parents(folder, below)) {
+            create_link(path, &link);
+        }
+    }
 }
 
 /// The caches of checks that contain compiled code and results. If the home lacks a common cache, it is below
@@ -293,6 +320,26 @@ fn missing_common_caches(places: &SandboxPaths) -> impl Iterator<Item = ToolCach
 fn folder_name(place: &str) -> String {
     let place = place.trim_start_matches('.').replace('/', "-");
     place.to_lowercase()
+}
+
+/// Name of the folder for agents, or for judges: these do not share caches with the agents that they judge.
+pub(super) fn agents_folder(works_here: bool) -> &'static str {
+    if works_here {
+        WORK_FOLDER
+    } else {
+        JUDGES_FOLDER
+    }
+}
+
+/// Copies a file of the user into a private folder, in place of an earlier copy.
+pub(super) fn copy_private(file: &Path, root: &Path) -> io::Result<PathBuf> {
+    make_private(root)?;
+    let name = file.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let copy = root.join(name);
+    let mut new = tempfile::NamedTempFile::new_in(root)?;
+    io::copy(&mut fs::File::open(file)?, &mut new)?;
+    new.persist(&copy)?;
+    Ok(copy)
 }
 
 fn make_private(folder: &Path) -> io::Result<()> {

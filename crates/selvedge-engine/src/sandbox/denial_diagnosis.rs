@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use selvedge_core::model::{SandboxBackend, SandboxProfile};
 
-use super::{WorkspaceSandbox, is_temporary};
+use super::WorkspaceSandbox;
+use super::temporary_paths::is_temporary;
 
 /// Number of lines at the end of an output that are searched.
 const MAX_LINES: usize = 200;
@@ -115,13 +116,22 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
         let Some(message) = DenialMessage::of(line) else {
             continue;
         };
-        let mut paths = paths_in(line).into_iter();
-        if let Some(path) = paths.find(|path| sandbox.denies(path, message)) {
-            return Some(format!(
-                "the sandbox denied access to {}; {}",
-                path.display(),
-                way_out("writable")
-            ));
+        for path in paths_in(line) {
+            if sandbox.denies(&path, message) {
+                return Some(format!(
+                    "the sandbox denied access to {}; {}",
+                    path.display(),
+                    way_out("writable")
+                ));
+            }
+            if let Some(protected) = sandbox.closes_temporary_folder(&path) {
+                return Some(format!(
+                    "the sandbox denied access to {}: Landlock cannot protect {} inside of a writable folder, so the \
+                     folders above it are closed; use $TMPDIR, or the backend bubblewrap",
+                    path.display(),
+                    protected.display()
+                ));
+            }
         }
     }
     None
@@ -211,6 +221,21 @@ impl WorkspaceSandbox {
         own.profile == SandboxProfile::Strict
             && home.is_some_and(|home| path.starts_with(home))
             && !shown().iter().any(|shown| path.starts_with(shown))
+    }
+
+    /// The protected path because of which nothing can be created in the folder of a temporary file.
+    fn closes_temporary_folder(&self, path: &Path) -> Option<PathBuf> {
+        let own = &*self.inner;
+        if own.backend != SandboxBackend::Landlock
+            || own.profile != SandboxProfile::Default
+            || !is_temporary(path)
+        {
+            return None;
+        }
+        let there = path.ancestors().find(|it| it.exists())?;
+        let masked = own.paths.masked().into_iter().chain([own.state.clone()]);
+        let mut protected = masked.chain(self.protected_paths(&[own.workspace.clone()], &[]));
+        protected.find(|it| it.starts_with(there) || path.starts_with(it))
     }
 }
 

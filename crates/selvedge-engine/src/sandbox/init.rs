@@ -22,6 +22,9 @@ use super::{container, landlock, seccomp};
 use crate::environment::deny_inspection;
 use crate::process::{ControlSocket, DEFAULT_PATH, ProcessExit, find_program};
 
+/// Variable with the folder in which Chromium creates its folder of profiles.
+const CHROMIUM_PROFILES: &str = "CHROME_CONFIG_HOME";
+
 /// Carries out the request that it reads from descriptor 0, or from the socket at the path in its argument. Must be
 /// called before anything else.
 pub fn main(args: &[OsString]) -> ExitCode {
@@ -75,9 +78,11 @@ fn exec(job: &ExecRequest, control: &mut ControlSocket) -> io::Result<()> {
         .args(job.args.iter().map(OsString::from))
         .env_clear()
         .envs(env)
-        .env("TMPDIR", scratch)
+        .env("TMPDIR", &scratch)
         .env_remove("TMP")
         .env_remove("TEMP")
+        // Chromium does not start without a folder for profiles, which it would create in the home.
+        .env(CHROMIUM_PROFILES, scratch.join("chromium"))
         .current_dir(path(&job.cwd))
         .stdin(stdin)
         .stdout(stdout)

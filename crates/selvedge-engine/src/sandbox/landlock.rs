@@ -33,7 +33,7 @@ const DEVICES: &[&str] = &[
 const TERMINALS: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
 /// Shared memory that builds write to.
-const SHARED_MEMORY: &str = "/dev/shm";
+pub(super) const SHARED_MEMORY: &str = "/dev/shm";
 
 /// All rights except creating devices: with root's rights devices circumvent every path rule.
 fn write_access() -> BitFlags<AccessFs> {
@@ -120,6 +120,8 @@ pub(super) fn build_grants(
         granting.grant_explicit(&path, read);
     }
     granting.denied.extend(paths(&plan.protected));
+    // Read-only paths inside of writable ones. Nothing can be created beside them.
+    granting.denied.extend(of(PathAccess::Read));
     let mut writable: Vec<PathBuf> = of(PathAccess::Write).collect();
     writable.push(temporary.to_owned());
     if !plan.strict {

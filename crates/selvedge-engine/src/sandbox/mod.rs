@@ -5,39 +5,45 @@
 //! Landlock (`landlock`), or a container engine (`container`), all of them with a filter of system calls (`seccomp`).
 //! Restrictions are never assumed: they are probed once per boot (`setup`), and reported.
 //!
-//! Nothing here may create files in a user's directories, and a run is never without a sandbox unless that is
-//! reported.
+//! Nothing here may create files in a user's directories, except for empty placeholders while a session runs, and a run
+//! is never without a sandbox unless that is reported.
 
 mod bubblewrap;
 mod caches;
 mod container;
+mod credential_files;
 mod denial_diagnosis;
 mod exec_request;
 mod init;
 mod landlock;
 mod mounts;
 mod paths;
+mod placeholders;
 mod plan;
 mod portable;
 mod probe;
 mod probe_cache;
 mod seccomp;
 mod setup;
+mod temporary_paths;
 
-use std::ffi::OsString;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use selvedge_core::model::{AgentKind, Restriction, SandboxBackend, SandboxProfile, SandboxReport};
 
 use crate::process::{
-    SessionCommand, Supervisor, remove_abandoned_containers, remove_abandoned_folders,
+    SessionCommand, Supervisor, find_program, remove_abandoned_containers, remove_abandoned_folders,
 };
 use crate::workspace::{ResultCache, VerificationRoomMount, main_repository};
 use caches::CacheAccess;
-use paths::{SandboxPaths, canonical};
+use paths::{SandboxPaths, SteeringPath, canonical};
+use placeholders::{MissingPath, remove_abandoned_placeholders};
 use plan::{PathAccess, RelocatedFolder, system_strings};
 use setup::SessionKind;
+use temporary_paths::{NeededPaths, is_temporary, is_temporary_folder};
 
 pub(crate) use bubblewrap::{TEMPORARY_FOLDERS, bubblewrap_arguments, temporary_folder_name};
 pub use caches::{AgentCaches, remove_folder};
@@ -45,6 +51,7 @@ pub(crate) use container::{ContainerEngine, ContainerPlan, ContainerRequest};
 pub(crate) use denial_diagnosis::diagnose_denial;
 pub(crate) use exec_request::{ExecRequest, InitMessage};
 pub use init::main as init_main;
+pub(crate) use placeholders::Placeholders;
 pub(crate) use plan::SandboxPlan;
 pub(crate) use portable::this_program;
 pub use probe::main as probe_main;
@@ -65,6 +72,8 @@ struct WorkspaceSandboxInner {
     state: PathBuf,
     /// Further writable paths.
     writable: Vec<PathBuf>,
+    /// Hidden paths that single checks may read, by the check's name or command.
+    grants: BTreeMap<String, Vec<PathBuf>>,
     masked: Vec<PathBuf>,
     paths: SandboxPaths,
     /// Kind of the sessions.
@@ -135,10 +144,10 @@ impl WorkspaceSandbox {
         let run_dir = command.lock.as_deref().and_then(Path::parent);
         let program = command.argv.first().map(Path::new);
         let program = program.and_then(|path| path.file_name()?.to_str());
-        let kept = command.agent.map_or_else(Vec::new, |kind| {
-            own.paths
-                .create_agent_paths(kind, program.unwrap_or_default())
-        });
+        let program = program.unwrap_or_default();
+        let of_agent = command
+            .agent
+            .map_or_else(Vec::new, |kind| own.paths.create_agent_paths(kind, program));
         // A judge works in another folder, the run's, and may write neither there nor here.
         let works_here = command.cwd.starts_with(&own.workspace);
         let elsewhere = Some(command.cwd.clone())
@@ -156,15 +165,31 @@ impl WorkspaceSandbox {
             .into_iter()
             .chain(own.writable.iter().cloned())
             .chain(writable_repository)
-            .chain(kept)
+            .chain(of_agent.iter().cloned())
             .chain(command.writable_paths.iter().cloned().filter_map(canonical))
             .collect();
         let caches = self.cache_access(command, works_here, &opened);
-        let home = own.paths.home.clone();
+        let home = own.paths.own_home();
+        let needed = self.needed_paths(command, run_dir);
+        let toolchains = if strict {
+            own.paths.toolchains()
+        } else {
+            Vec::new()
+        };
+        let has_home = !strict && !own.backend.is_container();
+        let temporary_home = home.clone().filter(|home| has_home && is_temporary(home));
+        let visible: Vec<PathBuf> = needed
+            .shown
+            .into_iter()
+            .chain(toolchains)
+            .chain(readable_repository)
+            .chain(elsewhere)
+            .chain(temporary_home)
+            .collect();
         let masked = own.masked.iter().cloned().filter_map(canonical);
         let masked = masked
             .chain(own.paths.masked())
-            .chain(own.paths.other_agents_paths(command.agent))
+            .chain(own.paths.other_agents_paths(command.agent, program))
             .chain(canonical(own.state.clone()))
             .chain(home.clone().filter(|_| strict))
             // Paths from the user's settings exist; caches are not among them.
@@ -176,20 +201,7 @@ impl WorkspaceSandbox {
                 _ => true,
             };
         let masked: Vec<PathBuf> = masked.filter(is_seen).collect();
-        let toolchains = if strict {
-            own.paths.toolchains()
-        } else {
-            Vec::new()
-        };
-        let shown = Self::named_hidden_paths(command, run_dir)
-            .into_iter()
-            .chain(toolchains)
-            .chain(readable_repository)
-            .chain(elsewhere);
-        // A container has a home of its own.
-        let has_home = !strict && !own.backend.is_container();
-        let shown = shown.chain(home.clone().filter(|home| has_home && is_temporary(home)));
-        let shown = shown.filter(|path| {
+        let shown = visible.into_iter().filter(|path| {
             !masked.iter().any(|masked| {
                 path.starts_with(masked)
                     && Some(masked) != home.as_ref()
@@ -200,32 +212,192 @@ impl WorkspaceSandbox {
         let workspace = own.workspace.as_os_str();
         let is_named = command.argv.iter().any(|word| word == workspace);
         let shown = shown.chain(is_named.then(|| own.workspace.clone()));
-        let is_in_room =
-            |path: &PathBuf| own.verification_room.is_some() && path.starts_with(&own.workspace);
-        let pinned = own.paths.pinned().into_iter();
-        let pinned = pinned.filter(|path| !is_in_room(path));
+        // A container has services of its own, and no folder of this machine's.
+        let services = Some(own.paths.shown_in_run()).filter(|_| !own.backend.is_container());
+        let services: Vec<PathBuf> = services.unwrap_or_default();
+        let links = services
+            .iter()
+            .filter_map(|path| Some((path.clone(), canonical(path.clone())?)));
+        let links: Vec<(PathBuf, PathBuf)> = needed.links.into_iter().chain(links).collect();
+        let shown: Vec<PathBuf> = shown
+            .chain(services.into_iter().filter_map(canonical))
+            .collect();
+        let steering = self.steering_paths(&of_agent);
+        let protected = self.protected_paths(&opened, &caches.writable);
+        let missing = self.missing_paths(&steering, &of_agent, &caches.writable);
+        let copies = self.copy_agent_settings(&of_agent, works_here);
         let mut plan = SandboxPlan {
             backend: own.backend,
-            readable: system_strings(shown),
-            pinned: system_strings(pinned.filter(|path| !own.writable.contains(path))),
+            pinned: system_strings(steering.into_iter().map(|it| it.path)),
             masked: system_strings(masked),
-            protected: system_strings(
-                home.into_iter()
-                    .chain(own.paths.resolve(".config").and_then(canonical)),
-            ),
+            granted: system_strings(self.granted_paths(command)),
+            missing,
+            placeholder_records: self.placeholder_records().as_os_str().into(),
+            protected: system_strings(protected),
             network: !strict || command.agent.is_some_and(needs_network),
             strict,
             writable: system_strings(opened.into_iter().chain(caches.writable.iter().cloned())),
+            readable: system_strings(shown),
             container: own.container.clone(),
             relocated: own.relocated_folders(),
         };
-        let kept = command
+        let redirect = command
             .agent
             .and_then(|kind| own.paths.config_redirect(kind));
-        let variables = kept.into_iter().chain(caches.variables.iter().cloned());
+        let variables = redirect.into_iter().chain(caches.variables.iter().cloned());
         let variables = variables.collect();
         caches.add_to_plan(&mut plan);
+        plan.relocated.extend(copies);
+        if own.backend == SandboxBackend::Bubblewrap {
+            add_links(&mut plan, links);
+        }
         (plan, variables)
+    }
+
+    /// Paths below folders for temporary files, and of the run, that a command needs: those that its command line and
+    /// its environment name, and its programs.
+    fn needed_paths(&self, command: &SessionCommand, run_dir: Option<&Path>) -> NeededPaths {
+        let own = &*self.inner;
+        let mut needed = NeededPaths::default();
+        let values = command.env.iter().map(|(_, value)| value);
+        for word in command.argv.iter().chain(values) {
+            let word = word.to_string_lossy();
+            for path in word.split([':', '=']).map(Path::new) {
+                if !path.is_absolute() || Some(path) == run_dir {
+                    continue;
+                }
+                if is_below(run_dir, path) {
+                    needed.shown.extend(canonical(path.to_owned()));
+                } else if is_temporary(path) && !is_temporary_folder(path) {
+                    needed.add(path);
+                }
+            }
+        }
+        if own.backend != SandboxBackend::Bubblewrap {
+            return needed;
+        }
+        needed.add_repository(&own.workspace);
+        let path = command.env.iter().find(|(name, _)| name == "PATH");
+        let path = path.map_or(OsStr::new(""), |(_, value)| value.as_os_str());
+        for folder in std::env::split_paths(path).filter(|folder| folder.is_absolute()) {
+            needed.add_program_folder(&folder);
+        }
+        if let Some(program) = command.argv.first() {
+            let found = find_program(program.clone(), path, &command.cwd);
+            if let Some(program) = found.filter(|program| program.is_absolute()) {
+                needed.add_program(&program);
+            }
+        }
+        needed
+    }
+
+    /// Hidden paths that the settings open for one check.
+    fn granted_paths(&self, command: &SessionCommand) -> Vec<PathBuf> {
+        let names = command.check_names.iter();
+        let granted = names.filter_map(|name| self.inner.grants.get(name));
+        granted.flatten().cloned().filter_map(canonical).collect()
+    }
+
+    /// Paths that run or configure programs outside, which are read-only inside of writable ones; of missing ones, the
+    /// first missing folder. With Landlock, nothing can be created beside a read-only path, so folders that the user
+    /// opened and the agent's own are excepted.
+    fn steering_paths(&self, of_agent: &[PathBuf]) -> Vec<SteeringPath> {
+        let own = &*self.inner;
+        let is_in = |paths: &[PathBuf], path: &Path| paths.iter().any(|it| path.starts_with(it));
+        let is_excepted = |path: &Path| {
+            let is_opened = is_in(of_agent, path) || is_in(&own.writable, path);
+            own.writable.iter().any(|it| it == path)
+                || path.starts_with(&own.workspace)
+                || (is_opened && own.backend == SandboxBackend::Landlock)
+        };
+        let placeholders = placeholders::recorded_names(&self.placeholder_records());
+        let steering = own.paths.steering().into_iter().filter_map(|it| {
+            match first_missing(&it.path, &placeholders) {
+                Some(_) if it.may_be_created => None,
+                Some(path) => Some(SteeringPath {
+                    is_folder: it.is_folder || path != it.path,
+                    path,
+                    is_missing: true,
+                    ..it
+                }),
+                None => Some(it),
+            }
+        });
+        steering.filter(|it| !is_excepted(&it.path)).collect()
+    }
+
+    /// Those of them that do not exist, in folders of the user that a session may write.
+    fn missing_paths(
+        &self,
+        steering: &[SteeringPath],
+        of_agent: &[PathBuf],
+        caches: &[PathBuf],
+    ) -> Vec<MissingPath> {
+        let own = &*self.inner;
+        if own.backend == SandboxBackend::Landlock {
+            return Vec::new();
+        }
+        let writable: Vec<&PathBuf> = of_agent
+            .iter()
+            .chain(caches)
+            .filter(|folder| !folder.starts_with(&own.state) && folder.is_dir())
+            .collect();
+        let is_writable = |path: &Path| {
+            let mut above = writable.iter();
+            above.any(|folder| path.starts_with(folder) && path != folder.as_path())
+        };
+        let missing = steering
+            .iter()
+            .filter(|it| it.is_missing && is_writable(&it.path));
+        missing
+            .map(|it| MissingPath {
+                path: it.path.as_os_str().into(),
+                is_folder: it.is_folder,
+            })
+            .collect()
+    }
+
+    /// Files among an agent's paths that it rewrites in every session and that also name programs to run: the session
+    /// gets a copy.
+    fn copy_agent_settings(&self, of_agent: &[PathBuf], works_here: bool) -> Vec<RelocatedFolder> {
+        let own = &*self.inner;
+        if own.backend == SandboxBackend::Landlock {
+            return Vec::new();
+        }
+        let root = own.agent_caches.join(caches::agents_folder(works_here));
+        let files = of_agent.iter().filter(|path| path.is_file());
+        files
+            .map(|file| {
+                // Without a copy, it is read-only.
+                let (source, access) = match caches::copy_private(file, &root) {
+                    Ok(copy) => (copy, PathAccess::Write),
+                    Err(_) => (file.clone(), PathAccess::Read),
+                };
+                RelocatedFolder {
+                    source: source.as_os_str().into(),
+                    mount_point: file.as_os_str().into(),
+                    access,
+                }
+            })
+            .collect()
+    }
+
+    fn placeholder_records(&self) -> PathBuf {
+        self.inner.state.join(placeholders::RECORDS_FOLDER)
+    }
+
+    /// Paths that a writable folder for temporary files does not make writable.
+    fn protected_paths(&self, opened: &[PathBuf], caches: &[PathBuf]) -> Vec<PathBuf> {
+        let own = &*self.inner;
+        let home = own.paths.own_home();
+        let config = own.paths.resolve(".config").and_then(canonical);
+        let others = own.paths.caches().into_iter().chain(own.paths.toolchains());
+        let is_opened = |path: &PathBuf| {
+            let mut writable = opened.iter().chain(caches);
+            is_temporary_folder(path) || writable.any(|it| path.starts_with(it))
+        };
+        let others = others.filter(|path| !is_opened(path));
+        home.into_iter().chain(config).chain(others).collect()
     }
 
     /// The caches of tools that a command may write.
@@ -239,15 +411,11 @@ impl WorkspaceSandbox {
         let can_mount = own.backend != SandboxBackend::Landlock;
         match own.sessions {
             _ if own.profile == SandboxProfile::Strict => CacheAccess::default(),
-            SessionKind::Check => caches::check_cache_access(&own.paths, &own.state, &command.env),
+            SessionKind::Check => {
+                caches::check_cache_access(&own.paths, &own.state, can_mount, &command.env)
+            }
             SessionKind::Agent => {
-                // Judges do not share caches with the agents that they judge.
-                let name = if works_here {
-                    caches::WORK_FOLDER
-                } else {
-                    caches::JUDGES_FOLDER
-                };
-                let root = own.agent_caches.join(name);
+                let root = own.agent_caches.join(caches::agents_folder(works_here));
                 caches::agent_cache_access(&own.paths, &root, can_mount, opened, &command.env)
             }
         }
@@ -275,25 +443,6 @@ impl WorkspaceSandbox {
             // An agent with empty caches downloads again.
             let _ = caches::prepare_agent_caches(&own.paths, &own.agent_caches, &own.workspace);
         }
-    }
-
-    /// Paths in the command line and the environment that would be hidden otherwise: temporary files, and the run's
-    /// own.
-    fn named_hidden_paths(command: &SessionCommand, run_dir: Option<&Path>) -> Vec<PathBuf> {
-        let values = command.env.iter().map(|(_, value)| value);
-        let words = command.argv.iter().chain(values);
-        let paths = words.flat_map(|word| {
-            let word = word.to_string_lossy().into_owned();
-            let parts: Vec<_> = word.split([':', '=']).map(PathBuf::from).collect();
-            parts
-        });
-        let hidden = |path: &PathBuf| is_temporary(path) || is_below(run_dir, path);
-        let is_all = |path: &PathBuf| TEMPORARY_FOLDERS.iter().any(|root| path == Path::new(root));
-        paths
-            .filter(|path| path.is_absolute() && hidden(path) && !is_all(path))
-            .filter(|path| Some(path.as_path()) != run_dir)
-            .filter_map(canonical)
-            .collect()
     }
 }
 
@@ -324,8 +473,40 @@ fn is_socket(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
 
-fn is_temporary(path: &Path) -> bool {
-    TEMPORARY_FOLDERS.iter().any(|root| path.starts_with(root))
+/// The first missing part of a path, or the first one that is a placeholder.
+fn first_missing(path: &Path, placeholders: &BTreeSet<OsString>) -> Option<PathBuf> {
+    let is_placeholder = |part: &Path| {
+        !placeholders.is_empty()
+            && placeholders.contains(OsStr::new(&crate::workspace::file_name_for(part)))
+    };
+    if placeholders.is_empty() && path.exists() {
+        return None;
+    }
+    let mut parts: Vec<&Path> = path.ancestors().collect();
+    parts.reverse();
+    let mut parts = parts.into_iter();
+    let found = parts.find(|part| part.symlink_metadata().is_err() || is_placeholder(part));
+    found.map(Path::to_owned)
+}
+
+/// Makes paths with links exist in folders that are empty at first.
+fn add_links(plan: &mut SandboxPlan, links: Vec<(PathBuf, PathBuf)>) {
+    let places = plan.access_by_path();
+    let masked = plan::paths(&plan.masked);
+    let is_hidden = |path: &Path| match plan::nearest_access(&places, path) {
+        Some(access) => access == PathAccess::Hidden,
+        None => is_temporary(path),
+    };
+    let links = links.into_iter().filter(|(link, target)| {
+        let uncovers = masked.iter().any(|masked| masked.starts_with(target));
+        link != target && is_hidden(link) && !is_hidden(target) && !uncovers
+    });
+    let links = links.map(|(link, target)| RelocatedFolder {
+        source: target.as_os_str().into(),
+        mount_point: link.as_os_str().into(),
+        access: PathAccess::Read,
+    });
+    plan.relocated.extend(links);
 }
 
 fn is_below(folder: Option<&Path>, path: &Path) -> bool {
@@ -350,10 +531,12 @@ pub(crate) fn verified_restrictions(supervisor: &Supervisor) -> SandboxReport {
         .map_or_else(none, |sandbox| sandbox.verified_restrictions().clone())
 }
 
-/// Removes remnants of supervisors that were killed: folders for temporary files, and the containers that are recorded
-/// below Selvedge's state directory. Keeps those in use. Returns the number of removed ones.
+/// Removes remnants of supervisors that were killed: folders for temporary files, and the containers and placeholders
+/// that are recorded below Selvedge's state directory. Keeps those in use. Returns the number of removed ones.
 pub fn remove_abandoned(state: &Path) -> usize {
-    remove_abandoned_folders() + remove_abandoned_containers(&state.join(container::RECORDS_FOLDER))
+    remove_abandoned_folders()
+        + remove_abandoned_containers(&state.join(container::RECORDS_FOLDER))
+        + remove_abandoned_placeholders(&state.join(placeholders::RECORDS_FOLDER))
 }
 
 /// Path of the `bwrap` program.

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use selvedge_core::model::{AgentKind, PRECONFIGURED_PROGRAMS};
 
+use super::credential_files::has_credentials;
+use super::temporary_paths::is_temporary_folder;
 use crate::environment::EnvironmentMap;
 
 const PATH_TABLE: &str = include_str!("places.txt");
@@ -29,6 +31,25 @@ const RELOCATED_PREFIXES: &[(&str, &str)] = &[
     (".docker", "DOCKER_CONFIG"),
     (".gnupg", "GNUPGHOME"),
     (".kube", "KUBECONFIG"),
+    (".aws/credentials", "AWS_SHARED_CREDENTIALS_FILE"),
+    (".aws/config", "AWS_CONFIG_FILE"),
+    (".config/gcloud", "CLOUDSDK_CONFIG"),
+    (".azure", "AZURE_CONFIG_DIR"),
+    (".netrc", "NETRC"),
+    (".npmrc", "NPM_CONFIG_USERCONFIG"),
+    (".npmrc", "npm_config_userconfig"),
+    (".config/pip/pip.conf", "PIP_CONFIG_FILE"),
+    (".cache/huggingface", "HF_HOME"),
+    (".composer", "COMPOSER_HOME"),
+    (".terraformrc", "TF_CLI_CONFIG_FILE"),
+    (".pgpass", "PGPASSFILE"),
+    (".psql_history", "PSQL_HISTORY"),
+    (".mysql_history", "MYSQL_HISTFILE"),
+    (".bash_history", "HISTFILE"),
+    (".node_repl_history", "NODE_REPL_HISTORY"),
+    (".python_history", "PYTHON_HISTORY"),
+    (".sqlite_history", "SQLITE_HISTORY"),
+    (".Xauthority", "XAUTHORITY"),
 ];
 
 /// Variables that name a folder of installed programs: agents may read it, and checks may write it.
@@ -74,6 +95,17 @@ pub(super) struct ToolCache {
     pub(super) redirect: Option<(&'static str, &'static str)>,
 }
 
+/// A path that runs or configures programs outside of the sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SteeringPath {
+    /// Canonical as far as it exists.
+    pub(super) path: PathBuf,
+    pub(super) is_folder: bool,
+    /// Whether its tool creates it if it is missing.
+    pub(super) may_be_created: bool,
+    pub(super) is_missing: bool,
+}
+
 impl SandboxPaths {
     pub(super) fn new(environment: EnvironmentMap) -> Self {
         let home =
@@ -84,8 +116,23 @@ impl SandboxPaths {
     /// Paths that are hidden in every sandbox.
     pub(super) fn masked(&self) -> Vec<PathBuf> {
         let socket = absolute_path_variable(&self.environment, "SSH_AUTH_SOCK");
+        let settings = self.existing_anywhere("masked if credentials").into_iter();
         let listed = self.existing_anywhere("masked").into_iter();
-        listed.chain(socket.and_then(canonical)).collect()
+        listed
+            .chain(settings.filter(|path| path.is_file() && has_credentials(path)))
+            .chain(socket.and_then(canonical))
+            .collect()
+    }
+
+    /// Paths in the hidden folder of services that programs need.
+    pub(super) fn shown_in_run(&self) -> Vec<PathBuf> {
+        let resolver = Path::new("/etc/resolv.conf").canonicalize().ok();
+        let resolver = resolver.filter(|path| path.starts_with("/run"));
+        section_lines("shown in run")
+            .map(PathBuf::from)
+            .filter(|path| path.exists())
+            .chain(resolver)
+            .collect()
     }
 
     /// Folders that ordinary builds write beside the workspace.
@@ -126,12 +173,35 @@ impl SandboxPaths {
             .iter()
             .filter_map(|name| absolute_path_variable(&self.environment, name));
         let listed = self.existing("installed").into_iter();
-        listed.chain(named.filter_map(canonical)).collect()
+        let programs = self.search_path().into_iter();
+        listed
+            .chain(named.chain(programs).filter_map(canonical))
+            .collect()
     }
 
     /// Initial content of an agent's caches: each folder, with the extensions of files in workspaces that may need it.
     pub(super) fn seeds(&self) -> Vec<(PathBuf, Vec<&'static str>)> {
         self.with_endings("seeds").collect()
+    }
+
+    /// Existing caches without any folder for downloads, in which a read-only path prevents creating one.
+    pub(super) fn incomplete_caches(&self) -> Vec<ToolCache> {
+        let downloads: Vec<PathBuf> = self.seeds().into_iter().map(|(path, _)| path).collect();
+        let steering = self.steering();
+        let is_incomplete = |cache: &ToolCache| {
+            let Some(folder) = canonical(cache.path.clone()) else {
+                return false;
+            };
+            let folders = downloads.iter().filter_map(|path| {
+                let below = path.strip_prefix(&cache.path).ok()?;
+                Some(cache.path.join(below.components().next()?))
+            });
+            let folders: Vec<PathBuf> = folders.collect();
+            let is_closed = steering.iter().any(|it| it.path.parent() == Some(&folder));
+            is_closed && !folders.is_empty() && !folders.iter().any(|path| path.exists())
+        };
+        let caches = self.tool_caches().into_iter();
+        caches.filter(is_incomplete).collect()
     }
 
     /// Folders of compiled code and results, with extensions of files as for seeds.
@@ -153,8 +223,53 @@ impl SandboxPaths {
     }
 
     /// Paths that are read-only although their surroundings are writable.
-    pub(super) fn pinned(&self) -> Vec<PathBuf> {
-        self.existing("pinned")
+    pub(super) fn steering(&self) -> Vec<SteeringPath> {
+        let listed = section_lines("steering").filter_map(|line| {
+            let (place, may_be_created) = match line.strip_suffix('?') {
+                Some(place) => (place, true),
+                None => (line, false),
+            };
+            let (place, is_folder) = match place.strip_suffix('/') {
+                Some(place) => (place, true),
+                None => (place, false),
+            };
+            let path = self.resolve(place)?;
+            let is_in_folder = path.parent().is_some_and(Path::is_dir);
+            is_in_folder.then_some((path, is_folder, may_be_created))
+        });
+        let programs = self
+            .search_path()
+            .into_iter()
+            .map(|folder| (folder, true, false));
+        let all = listed.chain(programs);
+        all.filter_map(|(path, is_folder, may_be_created)| {
+            Some(SteeringPath {
+                path: canonical_as_far_as_possible(&path)?,
+                is_folder,
+                may_be_created,
+                is_missing: false,
+            })
+        })
+        .collect()
+    }
+
+    /// The absolute folders of the search path, except those of an active virtual environment, which belong to the
+    /// project.
+    fn search_path(&self) -> Vec<PathBuf> {
+        let path = self.environment.get(OsStr::new("PATH"));
+        let folders = path.map(std::env::split_paths).into_iter().flatten();
+        let project = absolute_path_variable(&self.environment, "VIRTUAL_ENV");
+        let is_of_project =
+            |folder: &PathBuf| project.as_ref().is_some_and(|it| folder.starts_with(it));
+        folders
+            .filter(|folder| folder.is_absolute() && !is_of_project(folder))
+            .collect()
+    }
+
+    /// The home, unless it is a folder that everything is in.
+    pub(super) fn own_home(&self) -> Option<PathBuf> {
+        let home = self.home.clone()?;
+        (home.parent().is_some() && !is_temporary_folder(&home)).then_some(home)
     }
 
     /// Paths of a hidden home that programs need, such as the folders of the search path.
@@ -169,34 +284,28 @@ impl SandboxPaths {
             .collect()
     }
 
-    /// Paths where an agent keeps its data; none for kinds that may be any program.
-    pub(super) fn agent_paths(&self, kind: AgentKind) -> Vec<PathBuf> {
-        match kind {
-            kind if accepts_any_program(kind) => self.agent_paths_where(|_| true),
-            kind => self.agent_paths_where(|name| name == kind.name()),
-        }
+    /// Paths where an agent keeps its data. If its kind may be any program, the program's name decides; a program with
+    /// another name may start any agent.
+    pub(super) fn agent_paths(&self, kind: AgentKind, program: &str) -> Vec<PathBuf> {
+        agent_names_of(kind, program)
+            .into_iter()
+            .flat_map(|name| self.existing(name))
+            .collect()
     }
 
     /// The same, after creating the folders that the agent would create itself but cannot, because their parent is not
-    /// writable. If the kind may be any program, the program's name decides (`codex-acp`).
+    /// writable.
     pub(super) fn create_agent_paths(&self, kind: AgentKind, program: &str) -> Vec<PathBuf> {
-        let is_meant = |name: &str| {
-            if accepts_any_program(kind) {
-                program.split(['-', '_', '.']).any(|part| part == name)
-            } else {
-                name == kind.name()
-            }
-        };
-        let places = agent_names()
-            .filter(|name| is_meant(name))
-            .flat_map(section_lines);
-        for folder in places.filter(|place| !is_file(place)) {
+        let names = agent_names_of(kind, program);
+        let is_known = names.len() == 1;
+        let places = names.into_iter().flat_map(section_lines);
+        for folder in places.filter(|place| is_known && !is_file(place)) {
             if let Some(folder) = self.resolve(folder) {
                 // If it cannot be created, the agent reports it.
                 let _ = DirBuilder::new().recursive(true).mode(0o700).create(folder);
             }
         }
-        self.agent_paths(kind)
+        self.agent_paths(kind, program)
     }
 
     /// The variable that moves an agent's configuration file out of the home, if that file does not exist yet.
@@ -210,21 +319,17 @@ impl SandboxPaths {
     }
 
     /// Paths where all other agents keep their data.
-    pub(super) fn other_agents_paths(&self, kind: Option<AgentKind>) -> Vec<PathBuf> {
-        let own = kind.map(AgentKind::name);
-        match kind {
-            Some(kind) if accepts_any_program(kind) => Vec::new(),
-            _ => agent_names()
-                .filter(|&other| Some(other) != own)
-                .flat_map(|other| self.existing_anywhere(other))
-                .collect(),
-        }
-    }
-
-    fn agent_paths_where(&self, is_meant: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    pub(super) fn other_agents_paths(
+        &self,
+        kind: Option<AgentKind>,
+        program: &str,
+    ) -> Vec<PathBuf> {
+        let own = kind
+            .map(|kind| agent_names_of(kind, program))
+            .unwrap_or_default();
         agent_names()
-            .filter(|name| is_meant(name))
-            .flat_map(|name| self.existing(name))
+            .filter(|other| !own.contains(other))
+            .flat_map(|other| self.existing_anywhere(other))
             .collect()
     }
 
@@ -289,6 +394,20 @@ fn agent_names() -> impl Iterator<Item = &'static str> {
     kinds.chain(PRECONFIGURED_PROGRAMS)
 }
 
+/// The sections with an agent's paths.
+fn agent_names_of(kind: AgentKind, program: &str) -> Vec<&'static str> {
+    if !accepts_any_program(kind) {
+        return agent_names().filter(|name| *name == kind.name()).collect();
+    }
+    let is_meant = |name: &&str| program.split(['-', '_', '.']).any(|part| part == *name);
+    let meant: Vec<_> = agent_names().filter(is_meant).collect();
+    if meant.is_empty() {
+        agent_names().collect()
+    } else {
+        meant
+    }
+}
+
 /// Whether an agent of this kind may be any program: its protocol does not identify it.
 fn accepts_any_program(kind: AgentKind) -> bool {
     matches!(kind, AgentKind::Command | AgentKind::Acp)
@@ -298,6 +417,15 @@ fn is_file(place: &str) -> bool {
     Path::new(place)
         .extension()
         .is_some_and(|end| end == "json")
+}
+
+/// The canonical path of the nearest existing folder above, with the rest of the path.
+fn canonical_as_far_as_possible(path: &Path) -> Option<PathBuf> {
+    path.ancestors().find_map(|above| {
+        let found = above.canonicalize().ok()?;
+        let rest = path.strip_prefix(above).ok()?;
+        Some(join_nonempty(found, rest))
+    })
 }
 
 fn first_word(line: &str) -> &str {
@@ -364,14 +492,20 @@ mod tests {
         );
         assert_eq!(of_home(places.caches()), [root.join("home/.cargo")]);
         assert_eq!(
-            places.agent_paths(AgentKind::Codex),
+            places.agent_paths(AgentKind::Codex, ""),
             [root.join("home/.codex")]
         );
         assert_eq!(
-            places.other_agents_paths(Some(AgentKind::Codex)),
-            [] as [PathBuf; 0]
+            places.agent_paths(AgentKind::Acp, "codex-acp"),
+            [root.join("home/.codex")]
         );
-        assert_eq!(places.other_agents_paths(None), [root.join("home/.codex")]);
+        let others = |kind, program| places.other_agents_paths(kind, program);
+        assert_eq!(others(Some(AgentKind::Codex), ""), [] as [PathBuf; 0]);
+        assert_eq!(
+            others(Some(AgentKind::Acp), "gemini"),
+            [root.join("home/.codex")]
+        );
+        assert_eq!(others(None, ""), [root.join("home/.codex")]);
         assert!(places.toolchains().contains(&root.join("tools")));
     }
 }

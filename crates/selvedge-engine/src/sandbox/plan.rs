@@ -1,5 +1,5 @@
 //! Access of one session, as plain data: created in the main program, which knows the home and the environment, and
-//! carried out by a backend. All paths are canonical, and exist.
+//! carried out by a backend. All paths are canonical, and exist unless they are listed as missing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use selvedge_core::model::SandboxBackend;
 use serde::{Deserialize, Serialize};
 
 use super::container::ContainerPlan;
+use super::placeholders::MissingPath;
 use crate::process::SystemString;
 
 /// The restrictions of one session.
@@ -17,12 +18,18 @@ pub(crate) struct SandboxPlan {
     pub(crate) backend: SandboxBackend,
     /// Writable paths.
     pub(crate) writable: Vec<SystemString>,
-    /// Readable paths inside of hidden ones.
+    /// Readable paths inside of hidden ones. They remove no rights.
     pub(crate) readable: Vec<SystemString>,
-    /// Read-only paths inside of writable ones.
+    /// Read-only paths inside of writable ones; those in `missing` do not exist.
     pub(crate) pinned: Vec<SystemString>,
     /// Hidden paths.
     pub(crate) masked: Vec<SystemString>,
+    /// Hidden paths that this command alone may read.
+    pub(crate) granted: Vec<SystemString>,
+    /// Paths inside of writable ones that do not exist and must not be created.
+    pub(crate) missing: Vec<MissingPath>,
+    /// Folder with the records of placeholders for them.
+    pub(crate) placeholder_records: SystemString,
     /// Paths that a writable parent does not make writable: the home, and files there that control programs.
     pub(crate) protected: Vec<SystemString>,
     /// Whether the network is accessible.
@@ -54,26 +61,59 @@ pub(crate) enum PathAccess {
 }
 
 impl SandboxPlan {
-    /// Every listed path once, each after those above it; the nearest one at or above a path decides. A masked path is
-    /// hidden, whatever other list contains it. A pin only removes the right to write, so a path that is not writable
-    /// needs none.
+    /// Every listed path once, each after those above it; the nearest one at or above a path decides.
+    ///
+    /// A masked path is hidden, whatever else lists it or moves something to it; only a grant of the same path opens it.
+    /// A readable path adds rights and a pinned one removes the right to write, so neither is listed where it would
+    /// change nothing.
     pub(crate) fn access_by_path(&self) -> BTreeMap<PathBuf, PathAccess> {
         let mut places = BTreeMap::new();
-        for (listed, access) in [
-            (&self.readable, PathAccess::Read),
-            (&self.writable, PathAccess::Write),
-            (&self.masked, PathAccess::Hidden),
-        ] {
-            places.extend(paths(listed).into_iter().map(|path| (path, access)));
-        }
-        let pinned: Vec<PathBuf> = paths(&self.pinned)
-            .into_iter()
-            .filter(|path| nearest_access(&places, path) == Some(PathAccess::Write))
-            .collect();
-        places.extend(pinned.into_iter().map(|path| (path, PathAccess::Read)));
+        let writable = paths(&self.writable).into_iter();
+        places.extend(writable.map(|path| (path, PathAccess::Write)));
         let moved = self.relocated.iter();
         places.extend(moved.map(|moved| (PathBuf::from(&moved.mount_point), moved.access)));
-        places
+        let masked = paths(&self.masked).into_iter();
+        places.extend(masked.map(|path| (path, PathAccess::Hidden)));
+        let granted = paths(&self.granted).into_iter();
+        places.extend(granted.map(|path| (path, PathAccess::Read)));
+        let readable = paths(&self.readable).into_iter();
+        let readable: Vec<PathBuf> = readable
+            .filter(|path| {
+                let is_listed = places.contains_key(path);
+                !is_listed && nearest_access(&places, path) != Some(PathAccess::Write)
+            })
+            .collect();
+        places.extend(readable.into_iter().map(|path| (path, PathAccess::Read)));
+        // Sorted: a pin inside of another one changes nothing.
+        for path in paths(&self.pinned) {
+            let Some(above) = nearest_place(&places, &path).map(Path::to_owned) else {
+                continue;
+            };
+            // A folder that is mounted from elsewhere is not the one that the pin is meant for.
+            let is_own = self.mount_source(&above) == above;
+            if !is_own || places.get(&above) != Some(&PathAccess::Write) {
+                continue;
+            }
+            // A folder between the two could be moved away, unless it is a mount point.
+            let between = path.ancestors().skip(1);
+            for folder in between.take_while(|it| *it != above && it.starts_with(&above)) {
+                places.entry(folder.to_owned()).or_insert(PathAccess::Write);
+            }
+            places.insert(path, PathAccess::Read);
+        }
+        // In a hidden folder there is nothing to hide, and no mount point.
+        let is_redundant = |path: &Path, access: PathAccess| {
+            let above = path
+                .parent()
+                .and_then(|above| nearest_access(&places, above));
+            access == PathAccess::Hidden && above == Some(PathAccess::Hidden)
+        };
+        let needed = places
+            .iter()
+            .filter(|(path, access)| !is_redundant(path, **access));
+        needed
+            .map(|(path, access)| (path.clone(), *access))
+            .collect()
     }
 
     /// Source of the mount at a path.
@@ -110,8 +150,12 @@ pub(super) fn nearest_access(
     places: &BTreeMap<PathBuf, PathAccess>,
     path: &Path,
 ) -> Option<PathAccess> {
-    path.ancestors()
-        .find_map(|place| places.get(place).copied())
+    places.get(nearest_place(places, path)?).copied()
+}
+
+/// The listed path that decides about a path.
+fn nearest_place<'a>(places: &BTreeMap<PathBuf, PathAccess>, path: &'a Path) -> Option<&'a Path> {
+    path.ancestors().find(|place| places.contains_key(*place))
 }
 
 /// Converts to system paths.

@@ -24,7 +24,8 @@ use super::container::ContainerError;
 use super::paths::SandboxPaths;
 use super::portable::{self, PortableProgram};
 use super::setup::{SandboxVariant, SessionKind};
-use super::{SandboxContext, WorkspaceSandbox};
+use super::temporary_paths::is_temporary_folder;
+use super::{SandboxContext, WorkspaceSandbox, landlock};
 use crate::process::capture::CapturePlan;
 use crate::process::{
     self, EndReason, PrepareError, Session, SessionCommand, SessionTimeouts, SpawnError, Supervisor,
@@ -97,8 +98,13 @@ pub(super) enum ProbeError {
     NoResult(#[source] serde_json::Error),
     #[error("the workspace cannot be written in it")]
     WorkspaceReadOnly,
-    #[error("it is not effective: a forbidden file could be accessed")]
-    FilesAccessible,
+    #[error(
+        "it is not effective: {path} could be written{}",
+        explain_writable_home(path)
+    )]
+    FileWritable { path: PathBuf },
+    #[error("it is not effective: a hidden file could be read")]
+    FileReadable,
     #[error("it is not effective: exit codes could be forged")]
     ExitCodesForgeable,
     /// Message of an earlier probe.
@@ -157,7 +163,7 @@ pub(super) async fn run_probe(
     done.wrote_cache = attempts
         .cache
         .is_some_and(|cache| fs::remove_file(cache).is_ok());
-    evaluate(kind, &done)
+    evaluate(kind, &done, &attempts.outside)
 }
 
 /// Command line of this program inside of the sandbox.
@@ -170,13 +176,35 @@ fn probe_command(backend: SandboxBackend, folder: &Path) -> io::Result<Vec<OsStr
     Ok(portable.command().into_iter().map(Into::into).collect())
 }
 
-fn evaluate(kind: SandboxVariant<'_>, done: &ProbeResults) -> Result<SandboxReport, ProbeError> {
+/// Why a file in the home can be written, if the home is a folder that every session may write.
+fn explain_writable_home(path: &Path) -> String {
+    let shared = path
+        .parent()
+        .filter(|home| is_temporary_folder(home) || *home == Path::new(landlock::SHARED_MEMORY));
+    shared.map_or_else(String::new, |home| {
+        format!(
+            ", because HOME is {}, a folder for temporary files, which this backend leaves writable; set HOME to \
+             another folder, or use the backend bubblewrap",
+            home.display()
+        )
+    })
+}
+
+fn evaluate(
+    kind: SandboxVariant<'_>,
+    done: &ProbeResults,
+    outside: &Path,
+) -> Result<SandboxReport, ProbeError> {
     if !done.wrote_inside {
         return Err(ProbeError::WorkspaceReadOnly);
     }
     // A sandbox that does not deny these two is not one.
-    if done.wrote_outside || done.read_masked {
-        return Err(ProbeError::FilesAccessible);
+    if done.wrote_outside {
+        let path = outside.to_owned();
+        return Err(ProbeError::FileWritable { path });
+    }
+    if done.read_masked {
+        return Err(ProbeError::FileReadable);
     }
     if done.reached_reporter {
         return Err(ProbeError::ExitCodesForgeable);

@@ -86,6 +86,43 @@ const IPC_SYSCALLS: &[libc::c_long] = &[
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
+/// Sockets that a program may create.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SocketAccess {
+    Any,
+    /// Those that a network namespace separates from other ones: others, such as those to the host of a virtual machine
+    /// (vsock), reach outside of it.
+    OwnNamespace,
+    /// Those between processes of this machine.
+    Local,
+}
+
+impl SocketAccess {
+    fn of(plan: &SandboxPlan) -> Self {
+        let has_own_namespace = plan.backend != SandboxBackend::Landlock;
+        match (plan.network, has_own_namespace) {
+            (true, _) => Self::Any,
+            (false, true) => Self::OwnNamespace,
+            (false, false) => Self::Local,
+        }
+    }
+
+    /// The permitted address families; `None` if all of them are.
+    fn families(self) -> Option<&'static [libc::c_int]> {
+        match self {
+            Self::Any => None,
+            Self::OwnNamespace => Some(&[
+                libc::AF_UNIX,
+                libc::AF_INET,
+                libc::AF_INET6,
+                libc::AF_NETLINK,
+                libc::AF_PACKET,
+            ]),
+            Self::Local => Some(&[libc::AF_UNIX]),
+        }
+    }
+}
+
 /// Blocks the calls that a plan's sandbox must not allow, for this process and its future children.
 pub(super) fn install_filter(plan: &SandboxPlan) -> io::Result<()> {
     let block = |calls: &[libc::c_long]| -> Rules {
@@ -102,16 +139,22 @@ pub(super) fn install_filter(plan: &SandboxPlan) -> io::Result<()> {
         requests.extend([FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR]);
         // It performs other calls without a filter.
         rules.insert(libc::SYS_io_uring_setup, Vec::new());
-        if !plan.network {
-            let local = u64::try_from(libc::AF_UNIX).unwrap_or_default();
-            let is_foreign = argument_rule(0, SeccompCmpOp::Ne, local)?;
-            rules.insert(libc::SYS_socket, vec![is_foreign]);
-        }
         if plan.strict {
             rules.append(&mut block(IPC_SYSCALLS));
         }
         // Programs that copy attributes expect file systems without any, but not a refusal.
         apply(block(ATTRIBUTE_SYSCALLS), libc::EOPNOTSUPP)?;
+    }
+    if let Some(families) = SocketAccess::of(plan).families() {
+        let others = families.iter().map(|family| {
+            let family = u64::try_from(*family).unwrap_or_default();
+            condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)
+        });
+        let others = others.collect::<io::Result<Vec<_>>>()?;
+        let others = SeccompRule::new(others).map_err(io::Error::other)?;
+        rules.insert(libc::SYS_socket, vec![others]);
+        // It would open sockets without that call.
+        rules.insert(libc::SYS_io_uring_setup, Vec::new());
     }
     let requests = requests.into_iter();
     let requests = requests.map(|request| argument_rule(1, SeccompCmpOp::Eq, request));

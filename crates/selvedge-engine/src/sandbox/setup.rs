@@ -235,14 +235,16 @@ impl WorkspaceSandbox {
         let contained = kind.container_plan(scene)?;
         let places = SandboxPaths::new(scene.environment.clone());
         let home = places.home.clone();
-        let writable = spec.writable.iter().filter_map(|path| {
-            let path = match (path.strip_prefix("~/"), &home) {
-                (Some(rest), Some(home)) => home.join(rest),
-                _ => PathBuf::from(path),
-            };
-            canonical(path).filter(|path| path.is_absolute())
+        let expand = |path: &String| match (path.strip_prefix("~/"), &home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(path),
+        };
+        let writable = spec.writable.iter().map(expand).filter_map(canonical);
+        let writable: Vec<PathBuf> = writable.filter(|path| path.is_absolute()).collect();
+        let grants = spec.grants.iter().map(|(check, files)| {
+            let files = files.iter().map(expand).filter(|path| path.is_absolute());
+            (check.clone(), files.collect())
         });
-        let writable: Vec<PathBuf> = writable.collect();
         let or_itself = |path: &PathBuf| canonical(path.clone()).unwrap_or_else(|| path.clone());
         let (workspace, state) = (or_itself(&scene.workspace), or_itself(&scene.state));
         Ok(Self {
@@ -255,6 +257,7 @@ impl WorkspaceSandbox {
                 state,
                 opens_socket: writable.iter().any(|path| is_socket(path)),
                 writable,
+                grants: grants.collect(),
                 masked: Vec::new(),
                 paths: places,
                 container: contained,

@@ -227,6 +227,13 @@ fn check_sandbox(
                     found: found.unwrap_or_default(),
                 });
             }
+            if !backend.limits().is_empty() {
+                findings.push(DoctorFinding {
+                    what: format!("sandbox {}", backend.name()),
+                    ok: None,
+                    found: format!("cannot enforce: {}", backend.limits().join("; ")),
+                });
+            }
         }
         let (ok, found) = match set_up_sandboxes(&settings.sandbox, &context, &supervisor).await {
             Err(refused) => (Some(false), refused.to_string()),

@@ -140,7 +140,7 @@ fn elements(tree: &ConfigNode, key: &str) -> Vec<ConfigNode> {
 
 #[test]
 fn defaults_have_a_variable_for_every_scalar() {
-    const LISTS: [&str; 17] = [
+    const LISTS: [&str; 18] = [
         "agents",
         "checks",
         "environment.checks",
@@ -152,6 +152,7 @@ fn defaults_have_a_variable_for_every_scalar() {
         "prices",
         "sandbox.container_args",
         "sandbox.engine_args",
+        "sandbox.grants",
         "sandbox.writable",
         "setup.files",
         "setup.reset",

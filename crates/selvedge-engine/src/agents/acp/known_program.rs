@@ -298,9 +298,7 @@ pub(super) fn find_key_login<'a>(
     };
     let mut offered = offered.filter(|method| {
         let known = KEY_LOGINS.iter().find(|(name, _)| name == method);
-        known
-            .map(|(_, keys)| keys)
-            .is_some_and(&has_key)
+        known.map(|(_, keys)| keys).is_some_and(&has_key)
     });
     offered.next()
 }

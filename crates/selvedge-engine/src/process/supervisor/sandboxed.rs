@@ -10,6 +10,7 @@ use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -25,7 +26,8 @@ use crate::process::command::TAG_VARIABLE;
 use crate::process::proc;
 use crate::process::session_exit::{ProcessExit, SpawnError, SpawnErrorKind};
 use crate::sandbox::{
-    ExecRequest, InitMessage, SandboxPlan, bubblewrap_arguments, find_bubblewrap, this_program,
+    ExecRequest, InitMessage, Placeholders, SandboxPlan, bubblewrap_arguments, find_bubblewrap,
+    this_program,
 };
 
 /// Connection to the init process of a program that runs in its own process namespace.
@@ -69,6 +71,8 @@ pub(super) struct SandboxResources {
     /// Whether the session can write only in the folder's subfolders.
     is_reusable: bool,
     container: Option<SessionContainer>,
+    /// Mount points of missing files, which are removed last.
+    _placeholders: Placeholders,
 }
 
 impl SandboxResources {
@@ -109,6 +113,9 @@ pub(super) fn launch_sandboxed(
     let mut errors = File::from(
         errors.map_err(|error| lacking("cannot create a file in memory", &error.into()))?,
     );
+    let records = PathBuf::from(&plan.placeholder_records);
+    let placeholders = Placeholders::create(&plan.missing, &records)
+        .map_err(|error| lacking("cannot protect missing settings files", &error))?;
     let in_container = plan.backend.is_container();
     let container = in_container.then(|| SessionContainer::register(plan, temporary.path()));
     let container = container
@@ -118,6 +125,7 @@ pub(super) fn launch_sandboxed(
         temporary,
         is_reusable: plan.backend == SandboxBackend::Bubblewrap,
         container,
+        _placeholders: placeholders,
     };
     let standing = start_init(plan, found, &surroundings, &mut errors);
     let launched = standing.and_then(|standing| {

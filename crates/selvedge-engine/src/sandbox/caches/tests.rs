@@ -142,7 +142,7 @@ fn caches_mounts_and_links_replace_each_other() {
 fn caches_of_checks_are_those_of_the_home() {
     let scene = CachesFixture::new(&[".cargo/x"]);
     let state = scene.root.join("state");
-    let access = check_cache_access(&scene.places, &state, &[]);
+    let access = check_cache_access(&scene.places, &state, true, &[]);
     assert!(access.writable.contains(&scene.home(".cargo")));
     assert_eq!(variable(&access, "CARGO_HOME"), None);
     let cache = variable(&access, "XDG_CACHE_HOME").unwrap();

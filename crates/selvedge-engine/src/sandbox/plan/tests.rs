@@ -33,7 +33,10 @@ fn tree() -> (tempfile::TempDir, Vec<PathBuf>) {
 /// The lists of a plan that contain one path; the first have precedence.
 #[derive(Debug, Clone, Copy)]
 struct PathFlags {
+    granted: bool,
     masked: bool,
+    /// Mounted read-only, as the programs in an agent's cache are.
+    mounted: bool,
     writable: bool,
     shown: bool,
     pinned: bool,
@@ -41,14 +44,21 @@ struct PathFlags {
 
 fn named() -> impl Strategy<Value = PathFlags> {
     let rarely = || prop::bool::weighted(0.2);
-    (rarely(), rarely(), rarely(), rarely()).prop_map(|(masked, writable, shown, pinned)| {
-        PathFlags {
+    let precedence = (
+        prop::bool::weighted(0.05),
+        rarely(),
+        prop::bool::weighted(0.1),
+    );
+    (precedence, rarely(), rarely(), rarely()).prop_map(
+        |((granted, masked, mounted), writable, shown, pinned)| PathFlags {
+            granted,
             masked,
+            mounted,
             writable,
             shown,
             pinned,
-        }
-    })
+        },
+    )
 }
 
 fn plan(paths: &[PathBuf], named: &[PathFlags]) -> SandboxPlan {
@@ -63,35 +73,72 @@ fn plan(paths: &[PathBuf], named: &[PathFlags]) -> SandboxPlan {
         readable: those(|it| it.shown),
         pinned: those(|it| it.pinned),
         masked: those(|it| it.masked),
+        granted: those(|it| it.granted),
+        missing: Vec::new(),
+        placeholder_records: Path::new("/").as_os_str().into(),
         protected: Vec::new(),
         network: true,
         strict: true,
         container: None,
-        relocated: Vec::new(),
+        relocated: those(|it| it.mounted)
+            .into_iter()
+            .map(|path| RelocatedFolder {
+                source: path.clone(),
+                mount_point: path,
+                access: PathAccess::Read,
+            })
+            .collect(),
     }
 }
 
-/// Access that a plan intends for a path: the nearest listed path decides, and hiding has precedence.
+/// Access that a plan intends for a path: the nearest listed path decides, hiding has precedence over everything but a
+/// grant, and showing removes no rights.
 fn meant(paths: &[PathBuf], named: &[PathFlags], path: &Path) -> Option<PathAccess> {
-    let at = |place: &Path| {
-        let index = paths.iter().position(|path| path == place)?;
-        named.get(index).copied()
-    };
     let mut is_pinned = false;
     for place in path.ancestors() {
-        let Some(it) = at(place) else { continue };
-        is_pinned |= it.pinned;
+        let index = paths.iter().position(|path| path == place);
+        let Some(it) = index.and_then(|index| named.get(index)) else {
+            continue;
+        };
+        if it.granted {
+            return Some(PathAccess::Read);
+        }
         if it.masked {
             return Some(PathAccess::Hidden);
         }
-        if it.writable && !is_pinned {
-            return Some(PathAccess::Write);
-        }
-        if it.writable || it.shown {
+        is_pinned |= it.pinned;
+        if it.mounted {
             return Some(PathAccess::Read);
+        }
+        if it.writable {
+            return Some(if is_pinned {
+                PathAccess::Read
+            } else {
+                PathAccess::Write
+            });
+        }
+        if it.shown {
+            let above = place
+                .parent()
+                .and_then(|above| meant_above(paths, named, above));
+            if above != Some(PathAccess::Write) {
+                return Some(PathAccess::Read);
+            }
         }
     }
     None
+}
+
+/// The same without pins.
+fn meant_above(paths: &[PathBuf], named: &[PathFlags], path: &Path) -> Option<PathAccess> {
+    let unpinned: Vec<PathFlags> = named
+        .iter()
+        .map(|it| PathFlags {
+            pinned: false,
+            ..*it
+        })
+        .collect();
+    meant(paths, &unpinned, path)
 }
 
 /// Access that mounts give to a path: the last mount that covers it decides.
@@ -181,6 +228,10 @@ proptest! {
             if path.is_file() {
                 prop_assert_eq!(is_readable, meant != Some(PathAccess::Hidden), "{:?}", path);
             }
+            let is_writable = granted
+                .iter()
+                .any(|(place, access)| path.starts_with(place) && access.contains(AccessFs::WriteFile));
+            prop_assert!(!is_writable || meant == Some(PathAccess::Write), "{:?}", path);
         }
     }
 }

@@ -16,6 +16,7 @@ fn sandbox_can_be_tightened_but_not_loosened_by_repository() {
         ("checks = \"none\"", "checks"),
         ("required = false", "required"),
         ("writable = [\"/\"]", "writable"),
+        ("grants = { check = [\"~/.netrc\"] }", "grants"),
     ] {
         fixture
             .env
@@ -84,6 +85,8 @@ fn doctor_reports_sandbox_restrictions() {
         "bubblewrap, default: enforces writes, secrets",
         "landlock, strict: enforces writes, secrets",
         "agents: bubblewrap, default",
+        "cannot enforce: writes to named pipes",
+        "cannot enforce: writes to settings, hooks and plug-ins in the home of the agent",
     ] {
         assert!(doctor.contains(line), "{doctor}");
     }

@@ -122,7 +122,7 @@ fn caches_of_agents_persist(fixture: &SandboxFixture) {
 
 /// Programs and settings in a cache are those of the home; downloads that the workspace needs are copied.
 fn caches_provide_installed_programs_and_downloads(fixture: &SandboxFixture) {
-    fixture.write_home_file(".cargo/config.toml", "settings");
+    fixture.write_home_file(".cargo/config.toml", "[settings]");
     fixture.write_home_file(".cargo/registry/cache/index/dep-1.0.0.crate", "download");
     let tool = fixture.write_home_file(".cargo/bin/tool", "#!/bin/sh\necho tool\n");
     make_executable(&tool);
@@ -131,11 +131,11 @@ fn caches_provide_installed_programs_and_downloads(fixture: &SandboxFixture) {
         ~/.cargo/bin/tool > seen; cat $cargo/config.toml $cargo/registry/cache/index/dep-1.0.0.crate >> seen
         echo evil >> ~/.cargo/bin/tool; echo evil >> $cargo/config.toml; rm -f ~/.cargo/bin/tool; true";
     assert_eq!(run(fixture, agent, "true"), "verified");
-    assert_eq!(fixture.env.read("seen"), "tool\nsettingsdownload");
+    assert_eq!(fixture.env.read("seen"), "tool\n[settings]download");
     let home = fixture.env.home();
     assert_eq!(
         fs::read_to_string(home.join(".cargo/config.toml")).unwrap(),
-        "settings"
+        "[settings]"
     );
     assert!(!fs::read_to_string(tool).unwrap().contains("evil"));
 }

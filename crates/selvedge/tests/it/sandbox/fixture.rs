@@ -42,9 +42,18 @@ impl SandboxFixture {
         is_available(backend, &probe(backend)).then(|| Self::create(backend))
     }
 
+    /// Creates a fixture with one backend below a folder.
+    #[track_caller]
+    pub(crate) fn with_backend_in(backend: &'static str, folder: &Path) -> Option<Self> {
+        is_available(backend, &probe(backend)).then(|| Self::create_in(backend, folder))
+    }
+
     /// Creates a fixture with a backend that needs no probe (`none`, `auto`).
     pub(crate) fn create(backend: &'static str) -> Self {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        Self::create_in(backend, Path::new(env!("CARGO_TARGET_TMPDIR")))
+    }
+
+    fn create_in(backend: &'static str, folder: &Path) -> Self {
         let env = TestEnv::new_in(folder, env!("CARGO_BIN_EXE_selvedge")).with_sandbox(backend);
         env.create_repo();
         let fixture = Self {

@@ -29,12 +29,28 @@ const KEPT: &[&str] = &[
     ".config/git/credentials",
     ".git-credentials",
     ".pypirc",
+    ".npmrc",
+    ".yarnrc.yml",
+    ".config/pip/pip.conf",
+    ".config/pypoetry/auth.toml",
+    ".m2/settings.xml",
+    ".m2/settings-security.xml",
+    ".gradle/gradle.properties",
+    ".composer/auth.json",
+    ".nuget/NuGet/NuGet.Config",
+    ".cache/huggingface/token",
+    ".terraform.d/credentials.tfrc.json",
+    ".config/hcloud/cli.toml",
+    ".fly/config.yml",
+    ".Xauthority",
+    ".zsh_history",
+    ".psql_history",
+    ".var/app/org.mozilla.firefox/cookies.sqlite",
+    ".config/selvedge/config.toml",
 ];
 
 /// Additional files that the profile `strict` hides: it shows nothing of a home except toolchains.
 const NEVER_STRICT: &[&str] = &[
-    ".m2/settings.xml",
-    ".gradle/gradle.properties",
     ".gradle/init.d/init.gradle",
     ".composer/vendor/bin/tool",
     ".profile",
@@ -122,6 +138,52 @@ fn masks_hide_files_from_other_agents(fixture: &SandboxFixture) {
     assert_eq!(settings.unwrap() == SECRET, fixture.backend != "landlock");
 }
 
+/// Settings without a credential stay readable, and a grant opens a hidden file for one check.
+fn masks_of_settings_depend_on_credentials(fixture: &SandboxFixture) {
+    let registry = "registry=https://registry.example.org/\n";
+    fixture.write_home_file(".npmrc", registry);
+    let credential = format!("//registry.example.org/:_password={SECRET}\n");
+    let hidden = fixture.write_home_file(".yarnrc", &credential);
+    let script = "cat ~/.npmrc ~/.yarnrc; true";
+    let output = fixture.check_output(script);
+    assert!(output.contains(registry.trim()), "{output}");
+    assert!(!output.contains(SECRET), "{output}");
+    let settings = fixture.env.config().join("selvedge/config.toml");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    let before = fs::read_to_string(&settings).unwrap_or_default();
+    let grant = "[sandbox.grants]\n\"sh attempt.sh\" = [\"~/.yarnrc\"]\n";
+    fs::write(settings, before + grant).unwrap();
+    for (check, is_granted) in [("sh attempt.sh", true), ("sh ./attempt.sh", false)] {
+        let run = ["verify", "--check", check, "--format", "json"];
+        let report = fixture.env.selvedge(run).run().json();
+        let output = report["checks"][0]["output"].as_str().unwrap();
+        assert_eq!(output.contains(SECRET), is_granted, "{report}");
+    }
+    assert_eq!(fs::read_to_string(hidden).unwrap(), credential);
+}
+
+/// An agent of the protocol that any program may speak sees only its own files if its program's name is known.
+fn masks_follow_the_name_of_an_agent(fixture: &SandboxFixture) {
+    plant(fixture, KEPT);
+    let script = "#!/bin/sh\ncat > /dev/null\ncat ~/.claude/settings.json > others.txt\ncat ~/.codex/config.toml > own.txt\n";
+    let agent = fixture.env.write("codex-like", script);
+    make_executable(&agent);
+    fixture.env.commit("An agent");
+    let run = [
+        "run",
+        "do it",
+        "--agent-cmd",
+        "./codex-like",
+        "--check",
+        "true",
+        "--retries",
+        "0",
+    ];
+    fixture.env.selvedge(run).run();
+    assert_eq!(fixture.env.read("others.txt"), "");
+    assert_eq!(fixture.env.read("own.txt"), SECRET);
+}
+
 /// A folder that a variable has moved may leave an old one behind; both are masked.
 fn masks_follow_moved_folders(fixture: &SandboxFixture) {
     plant(
@@ -150,5 +212,13 @@ on_all!(
     masks_hide_files_from_checks,
     masks_hide_files_from_strict_checks,
     masks_hide_files_from_other_agents,
+    masks_follow_the_name_of_an_agent,
     masks_follow_moved_folders,
 );
+
+// A container shows nothing of a home.
+mod settings {
+    use super::masks_of_settings_depend_on_credentials;
+
+    crate::sandbox::on_both!(masks_of_settings_depend_on_credentials);
+}

@@ -15,8 +15,11 @@ mod kernel;
 mod masks;
 mod room;
 mod secrets;
+mod settings;
+mod sockets;
 mod steering;
 mod strict;
+mod temporary;
 
 /// Defines a test for each function on one backend: `sandbox::…::bubblewrap::name`.
 macro_rules! behind {

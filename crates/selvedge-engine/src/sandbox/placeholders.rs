@@ -1,0 +1,259 @@
+//! Placeholders for missing files and folders that a session could create, and that would configure programs outside
+//! of its sandbox. A mount needs a mount point, so an empty file or folder takes the missing one's place while sessions
+//! run, read-only for them. Sessions share placeholders: each is recorded and locked, and removed after the last one,
+//! or by a later run if that was killed. A file with other content is the user's and is kept.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, OFlags, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::process::SystemString;
+
+/// Folder with the records, below Selvedge's state directory.
+pub(super) const RECORDS_FOLDER: &str = "placeholders";
+
+/// A missing path that must not be created.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct MissingPath {
+    pub(crate) path: SystemString,
+    pub(crate) is_folder: bool,
+}
+
+/// The placeholders of one session, which are removed on drop if no other session needs them.
+#[derive(Debug, Default)]
+pub(crate) struct Placeholders {
+    held: Vec<Placeholder>,
+}
+
+#[derive(Debug)]
+struct Placeholder {
+    record: PathBuf,
+    /// The record's file, locked (shared) by every session that needs the placeholder.
+    lock: File,
+}
+
+impl Placeholders {
+    /// Creates those that are missing. A path in a folder that this user cannot write needs none.
+    pub(crate) fn create(missing: &[MissingPath], records: &Path) -> io::Result<Self> {
+        let mut placeholders = Self::default();
+        if missing.is_empty() {
+            return Ok(placeholders);
+        }
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(records)?;
+        for missing in missing {
+            let path = PathBuf::from(&missing.path);
+            placeholders.held.push(Placeholder::hold(&path, records)?);
+            let created = if missing.is_folder {
+                fs::DirBuilder::new().mode(0o700).create(&path)
+            } else {
+                create_file(&path)
+            };
+            match created {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) if is_unwritable(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(placeholders)
+    }
+}
+
+impl Drop for Placeholders {
+    fn drop(&mut self) {
+        for placeholder in &self.held {
+            // What cannot be removed now is removed by a later run.
+            let _ = placeholder.remove_if_unused();
+        }
+    }
+}
+
+impl Placeholder {
+    /// Records and locks a placeholder, before it is created.
+    fn hold(path: &Path, records: &Path) -> io::Result<Self> {
+        let record = records.join(crate::workspace::file_name_for(path));
+        loop {
+            let mut lock = open_record(&record, true)?;
+            flock(&lock, FlockOperation::LockShared)?;
+            // Another session may have removed the record between opening and locking.
+            if !is_linked(&lock, &record) {
+                continue;
+            }
+            if lock.metadata()?.len() == 0 {
+                lock.write_all(path.as_os_str().as_bytes())?;
+            }
+            return Ok(Self { record, lock });
+        }
+    }
+
+    fn remove_if_unused(&self) -> io::Result<bool> {
+        if flock(&self.lock, FlockOperation::NonBlockingLockExclusive).is_err()
+            || !is_linked(&self.lock, &self.record)
+        {
+            return Ok(false);
+        }
+        let mut path = Vec::new();
+        let mut reader = &self.lock;
+        reader.rewind()?;
+        reader.read_to_end(&mut path)?;
+        let path = Path::new(std::ffi::OsStr::from_bytes(&path));
+        remove_placeholder(path)?;
+        fs::remove_file(&self.record)?;
+        Ok(true)
+    }
+}
+
+/// The names of all records.
+pub(super) fn recorded_names(records: &Path) -> BTreeSet<OsString> {
+    let entries = fs::read_dir(records).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).collect()
+}
+
+/// Removes the placeholders of killed sessions; returns their number.
+pub(super) fn remove_abandoned_placeholders(records: &Path) -> usize {
+    let entries = fs::read_dir(records).into_iter().flatten().flatten();
+    let removed = entries.filter(|entry| {
+        let record = entry.path();
+        let lock = open_record(&record, false);
+        lock.is_ok_and(|lock| {
+            Placeholder { record, lock }
+                .remove_if_unused()
+                .unwrap_or(false)
+        })
+    });
+    removed.count()
+}
+
+fn open_record(record: &Path, create: bool) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(create)
+        .mode(0o600)
+        .custom_flags(i32::try_from(OFlags::NOFOLLOW.bits()).unwrap_or_default())
+        .open(record)
+}
+
+fn is_linked(lock: &File, record: &Path) -> bool {
+    let found = fs::symlink_metadata(record).and_then(|at| Ok((at, lock.metadata()?)));
+    found.is_ok_and(|(at, own)| (at.dev(), at.ino()) == (own.dev(), own.ino()))
+}
+
+/// Content of a placeholder: the shortest one that the program accepts.
+fn content_for(path: &Path) -> String {
+    let extension = path.extension().unwrap_or_default();
+    match extension.to_str() {
+        Some("json") => "{}".to_owned(),
+        Some("xml") => {
+            let root = path.file_stem().unwrap_or_default().to_string_lossy();
+            format!("<{root}/>")
+        }
+        _ => String::new(),
+    }
+}
+
+fn create_file(path: &Path) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(content_for(path).as_bytes())
+}
+
+/// Removes a placeholder, unless the user has replaced it.
+fn remove_placeholder(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir(path),
+        Ok(found) if found.is_file() => {
+            let content = content_for(path);
+            let is_unchanged = usize::try_from(found.len()) == Ok(content.len())
+                && fs::read(path).is_ok_and(|bytes| bytes == content.as_bytes());
+            if is_unchanged {
+                fs::remove_file(path)
+            } else {
+                Ok(())
+            }
+        }
+        _ => Ok(()),
+    };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        other => other,
+    }
+}
+
+fn is_unwritable(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missing(path: &Path, is_folder: bool) -> MissingPath {
+        MissingPath {
+            path: path.as_os_str().into(),
+            is_folder,
+        }
+    }
+
+    #[test]
+    fn placeholders_are_removed_after_the_last_session() {
+        let root = tempfile::tempdir().unwrap();
+        let (file, folder) = (root.path().join("settings.json"), root.path().join("hooks"));
+        let paths = [missing(&file, false), missing(&folder, true)];
+        let records = root.path().join("records");
+        let first = Placeholders::create(&paths, &records).unwrap();
+        let second = Placeholders::create(&paths, &records).unwrap();
+        drop(first);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
+        assert!(folder.is_dir());
+        assert_eq!(remove_abandoned_placeholders(&records), 0);
+        drop(second);
+        assert!(!file.exists() && !folder.exists());
+        assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn placeholders_with_content_of_the_user_are_kept() {
+        let root = tempfile::tempdir().unwrap();
+        let (file, folder) = (root.path().join("config.toml"), root.path().join("bin"));
+        let paths = [missing(&file, false), missing(&folder, true)];
+        let placeholders = Placeholders::create(&paths, &root.path().join("records")).unwrap();
+        fs::write(&file, "[net]\n").unwrap();
+        fs::write(folder.join("tool"), "").unwrap();
+        drop(placeholders);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "[net]\n");
+        assert!(folder.join("tool").exists());
+    }
+
+    /// A supervisor that is killed releases its locks and nothing else.
+    #[test]
+    fn placeholders_of_killed_sessions_are_removed_later() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("init.gradle");
+        let records = root.path().join("records");
+        let mut placeholders = Placeholders::create(&[missing(&file, false)], &records).unwrap();
+        placeholders.held.clear();
+        assert!(file.exists());
+        assert_eq!(remove_abandoned_placeholders(&records), 1);
+        assert!(!file.exists());
+    }
+}
