@@ -185,6 +185,7 @@ pub(super) mod tests {
                 "type=bind,source=R/tools,destination=R/tools,readonly",
                 "type=bind,source=R/work,destination=R/work",
                 "type=bind,source=/dev/null,destination=R/work/.env,readonly",
+                "type=bind,source=R/work/.git,destination=R/work/.git",
                 "type=bind,source=R/work/.git/hooks,destination=R/work/.git/hooks,readonly",
             ]
         );
