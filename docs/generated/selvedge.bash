@@ -52,6 +52,9 @@ _selvedge() {
             selvedge,init)
                 cmd="selvedge__subcmd__init"
                 ;;
+            selvedge,install)
+                cmd="selvedge__subcmd__install"
+                ;;
             selvedge,known-failures)
                 cmd="selvedge__subcmd__known__subcmd__failures"
                 ;;
@@ -93,6 +96,9 @@ _selvedge() {
                 ;;
             selvedge,ui)
                 cmd="selvedge__subcmd__ui"
+                ;;
+            selvedge,uninstall)
+                cmd="selvedge__subcmd__uninstall"
                 ;;
             selvedge,verify)
                 cmd="selvedge__subcmd__verify"
@@ -178,6 +184,9 @@ _selvedge() {
             selvedge__subcmd__help,init)
                 cmd="selvedge__subcmd__help__subcmd__init"
                 ;;
+            selvedge__subcmd__help,install)
+                cmd="selvedge__subcmd__help__subcmd__install"
+                ;;
             selvedge__subcmd__help,known-failures)
                 cmd="selvedge__subcmd__help__subcmd__known__subcmd__failures"
                 ;;
@@ -220,6 +229,9 @@ _selvedge() {
             selvedge__subcmd__help,ui)
                 cmd="selvedge__subcmd__help__subcmd__ui"
                 ;;
+            selvedge__subcmd__help,uninstall)
+                cmd="selvedge__subcmd__help__subcmd__uninstall"
+                ;;
             selvedge__subcmd__help,verify)
                 cmd="selvedge__subcmd__help__subcmd__verify"
                 ;;
@@ -244,26 +256,11 @@ _selvedge() {
             selvedge__subcmd__help__subcmd__config,show)
                 cmd="selvedge__subcmd__help__subcmd__config__subcmd__show"
                 ;;
-            selvedge__subcmd__help__subcmd__hook,claude-stop)
-                cmd="selvedge__subcmd__help__subcmd__hook__subcmd__claude__subcmd__stop"
-                ;;
             selvedge__subcmd__help__subcmd__tokens,add)
                 cmd="selvedge__subcmd__help__subcmd__tokens__subcmd__add"
                 ;;
             selvedge__subcmd__help__subcmd__tokens,revoke)
                 cmd="selvedge__subcmd__help__subcmd__tokens__subcmd__revoke"
-                ;;
-            selvedge__subcmd__hook,claude-stop)
-                cmd="selvedge__subcmd__hook__subcmd__claude__subcmd__stop"
-                ;;
-            selvedge__subcmd__hook,help)
-                cmd="selvedge__subcmd__hook__subcmd__help"
-                ;;
-            selvedge__subcmd__hook__subcmd__help,claude-stop)
-                cmd="selvedge__subcmd__hook__subcmd__help__subcmd__claude__subcmd__stop"
-                ;;
-            selvedge__subcmd__hook__subcmd__help,help)
-                cmd="selvedge__subcmd__hook__subcmd__help__subcmd__help"
                 ;;
             selvedge__subcmd__tokens,add)
                 cmd="selvedge__subcmd__tokens__subcmd__add"
@@ -290,7 +287,7 @@ _selvedge() {
 
     case "${cmd}" in
         selvedge)
-            opts="-h -V --help --version run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help"
+            opts="-h -V --help --version run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest install uninstall hook mcp gc hub config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -698,7 +695,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__help)
-            opts="run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest hook mcp gc hub config completions man help"
+            opts="run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest install uninstall hook mcp gc hub config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -894,22 +891,8 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__help__subcmd__hook)
-            opts="claude-stop"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        selvedge__subcmd__help__subcmd__hook__subcmd__claude__subcmd__stop)
             opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -936,6 +919,20 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__help__subcmd__init)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__install)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1173,6 +1170,20 @@ _selvedge() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        selvedge__subcmd__help__subcmd__uninstall)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         selvedge__subcmd__help__subcmd__verify)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1230,27 +1241,13 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__hook)
-            opts="-h --help claude-stop help"
+            opts="-h --max-refusals --dir --help claude codex gemini qwen copilot cursor opencode"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        selvedge__subcmd__hook__subcmd__claude__subcmd__stop)
-            opts="-h --max-blocks --dir --help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                --max-blocks)
+                --max-refusals)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -1261,48 +1258,6 @@ _selvedge() {
                     fi
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        selvedge__subcmd__hook__subcmd__help)
-            opts="claude-stop help"
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        selvedge__subcmd__hook__subcmd__help__subcmd__claude__subcmd__stop)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        selvedge__subcmd__hook__subcmd__help__subcmd__help)
-            opts=""
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;
@@ -1429,6 +1384,27 @@ _selvedge() {
                     ;;
                 --check-timeout)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__install)
+            opts="-h --user --dry-run --dir --help claude codex gemini qwen copilot cursor opencode"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
                     return 0
                     ;;
                 *)
@@ -1786,7 +1762,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__run)
-            opts="-h --file --agent --escalate --agent-cmd --check --verification-timeout --sandbox --check-env --expect-test-changes --retries --tier --judge --best-of --timeout --baseline --known-failure --known-failures --max-cost --max-tokens --max-duration --require-cost-reporting --max-turns --dir --isolated --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --hub --token-file --attempts --max-attempts --help"
+            opts="-h --file --agent --escalate --agent-cmd --check --verification-timeout --sandbox --check-env --expect-test-changes --retries --tier --judge --best-of --timeout --baseline --known-failure --known-failures --max-cost --max-tokens --max-duration --require-cost-reporting --max-turns --on-usage-limit --dir --isolated --repo --rev --push --clean --no-verify --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --hub --token-file --attempts --max-attempts --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1884,6 +1860,10 @@ _selvedge() {
                     return 0
                     ;;
                 --max-turns)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-usage-limit)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2491,6 +2471,27 @@ _selvedge() {
                     ;;
                 --format)
                     COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__uninstall)
+            opts="-h --user --dry-run --dir --help claude codex gemini qwen copilot cursor opencode"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --dir)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
                     return 0
                     ;;
                 *)
