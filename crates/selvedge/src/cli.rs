@@ -124,7 +124,7 @@ pub(crate) enum CliCommand {
     /// Generate keys for attestations, and verify attestations.
     #[command(subcommand, after_help = attest::ABOUT)]
     Attest(AttestCommand),
-    /// Set up the stop gate, the tools and a skill in an agent that you start yourself.
+    /// Set up the stop gate, tools and a skill in your own agent.
     ///
     /// Writes files of its own and entries in the agent's settings; the rest of the settings is not touched. Running
     /// it again changes nothing. Then start the agent as usual.

@@ -500,6 +500,7 @@ fn texts() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
+    /// Except for characters that are not shown: a held back line may lose them.
     #[test]
     fn redact_stream_is_independent_of_chunks(text in texts(), cuts in proptest::collection::vec(0..=1000_usize, 0..6)) {
         let redactor = redactor();
@@ -509,11 +510,15 @@ proptest! {
         places.sort_unstable();
         let pieces = places.windows(2).map(|pair| &text.as_bytes()[pair[0]..pair[1]]);
         let cut = streamed(&redactor, pieces);
-        prop_assert_eq!(String::from_utf8_lossy(&cut), whole.as_str());
+        let shown = |bytes: &[u8]| {
+            let visible = crate::sanitize::visible_text(bytes);
+            String::from_utf8_lossy(&visible).into_owned()
+        };
+        prop_assert_eq!(shown(&cut), shown(whole.as_bytes()));
         for at in 0..=text.len() {
             let (one, other) = text.as_bytes().split_at(at);
             let cut = streamed(&redactor, [one, other]);
-            prop_assert_eq!(String::from_utf8_lossy(&cut), whole.as_str(), "cut at {}", at);
+            prop_assert_eq!(shown(&cut), shown(whole.as_bytes()), "cut at {}", at);
         }
         for value in [KEY, PLAIN, "Kd4Xnabababab"] {
             for form in &forms(value)[..8] {

@@ -14,6 +14,10 @@ use crate::sanitize::{find_hidden, visible_text};
 
 /// A longer line is searched in parts of this many bytes; secrets across them are found as well.
 const MAX_HELD_BYTES: usize = 64 << 10;
+/// Longest escape sequence that is kept in one part.
+const MAX_SEQUENCE_BYTES: usize = 1 << 10;
+/// A shorter beginning of a secret at the end of a part is no reason to lose the part's characters that are not shown.
+const MIN_BEGINNING_BYTES: usize = 4;
 
 /// A text that arrives piece by piece.
 pub struct RedactionStream {
@@ -65,7 +69,8 @@ impl RedactionStream {
             }
         }
         if self.held.len() > MAX_HELD_BYTES {
-            let part = std::mem::take(&mut self.held);
+            let rest = self.held.split_off(complete_part(&self.held));
+            let part = std::mem::replace(&mut self.held, rest);
             self.write_line(&part, false, room);
         }
         room
@@ -120,6 +125,11 @@ impl RedactionStream {
         if shown == of_visible && (is_same_state || after_visible.is_idle()) {
             return self.literal.push_into(line, out);
         }
+        let is_part = !is_last && !line.ends_with(b"\n");
+        let is_short = after_visible.held_bytes() < MIN_BEGINNING_BYTES;
+        if is_part && is_short && count_redactions(&of_visible) == count_redactions(&of_line) {
+            return self.literal.push_into(line, out);
+        }
         if count_redactions(&of_line) <= count_redactions(&of_visible) {
             return self.literal.push_into(&visible, out);
         }
@@ -139,6 +149,17 @@ impl RedactionStream {
         alone.finish(&mut redacted);
         redacted
     }
+}
+
+/// Length of the beginning that ends neither within an escape sequence nor within a character.
+fn complete_part(bytes: &[u8]) -> usize {
+    let from = bytes.len().saturating_sub(MAX_SEQUENCE_BYTES);
+    let escape = bytes[from..].iter().rposition(|byte| *byte == b'\x1b');
+    let character = bytes.len().saturating_sub(3);
+    let open = bytes[character..].iter().rposition(|byte| *byte >= 0xc0);
+    let escape = escape.map(|at| from + at);
+    let end = escape.or(open.map(|at| character + at));
+    end.filter(|at| *at > 0).unwrap_or(bytes.len())
 }
 
 fn last_line_break(bytes: &[u8]) -> Option<usize> {

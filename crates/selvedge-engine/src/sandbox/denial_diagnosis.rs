@@ -234,7 +234,8 @@ impl WorkspaceSandbox {
         }
         let there = path.ancestors().find(|it| it.exists())?;
         let masked = own.paths.masked().into_iter().chain([own.state.clone()]);
-        let mut protected = masked.chain(self.protected_paths(&[own.workspace.clone()], &[]));
+        let mut protected =
+            masked.chain(self.protected_paths(std::slice::from_ref(&own.workspace), &[]));
         protected.find(|it| it.starts_with(there) || path.starts_with(it))
     }
 }

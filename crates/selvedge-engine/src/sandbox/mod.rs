@@ -213,7 +213,7 @@ impl WorkspaceSandbox {
         let is_named = command.argv.iter().any(|word| word == workspace);
         let shown = shown.chain(is_named.then(|| own.workspace.clone()));
         // A container has services of its own, and no folder of this machine's.
-        let services = Some(own.paths.shown_in_run()).filter(|_| !own.backend.is_container());
+        let services = Some(SandboxPaths::shown_in_run()).filter(|_| !own.backend.is_container());
         let services: Vec<PathBuf> = services.unwrap_or_default();
         let links = services
             .iter()

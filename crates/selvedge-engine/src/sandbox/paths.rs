@@ -125,7 +125,7 @@ impl SandboxPaths {
     }
 
     /// Paths in the hidden folder of services that programs need.
-    pub(super) fn shown_in_run(&self) -> Vec<PathBuf> {
+    pub(super) fn shown_in_run() -> Vec<PathBuf> {
         let resolver = Path::new("/etc/resolv.conf").canonicalize().ok();
         let resolver = resolver.filter(|path| path.starts_with("/run"));
         section_lines("shown in run")

@@ -187,8 +187,12 @@ async fn a_supervisor_is_born_deaf_to_the_terminal() {
     let directory = TempDir::new().unwrap();
     let status = directory.path().join("mask");
     let supervisor = Supervisor::new(
-        "/bin/cp",
-        ["/proc/self/status".into(), status.clone().into()],
+        "/bin/sh",
+        [
+            "-c".into(),
+            "cat /proc/self/status > \"$0\"".into(),
+            status.clone().into(),
+        ],
     );
     let prepared = Session::prepare(&supervisor, &command(&["true"])).await;
     assert!(prepared.is_err(), "it is no supervisor");

@@ -135,7 +135,7 @@ pub(crate) fn install_items(
         }
         (HookAgent::Opencode, _) => {
             let plugin =
-                OPENCODE_PLUGIN.replace("@PROGRAM@", &json!(unquoted(program)).to_string());
+                OPENCODE_PLUGIN.replace("\"@PROGRAM@\"", &json!(unquoted(program)).to_string());
             vec![
                 own_file(dir.join("plugins/selvedge.js"), &plugin),
                 skill(&dir),

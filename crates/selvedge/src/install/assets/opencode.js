@@ -2,7 +2,7 @@
 // When a session becomes idle, Selvedge runs the project's checks; while they fail, the session goes on with a digest.
 import { spawn } from "node:child_process"
 
-const PROGRAM = @PROGRAM@
+const PROGRAM = "@PROGRAM@"
 
 // Calls `selvedge hook opencode`. Whatever fails here lets the session be.
 const callHook = (directory, input) =>

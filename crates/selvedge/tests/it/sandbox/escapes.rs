@@ -96,11 +96,13 @@ fn worktree_with_forged_commondir_gives_no_access(fixture: &SandboxFixture) {
     fs::create_dir_all(&ssh).unwrap();
     fs::write(ssh.join("id"), "a key\n").unwrap();
     fixture.check_output(
-        "mv .git was; mkdir -p made/worktrees/mine
+        "mkdir -p made/worktrees/mine
         for place in made made/worktrees/mine; do
             echo \"$PWD/.git\" > $place/gitdir; echo \"$HOME/.ssh\" > $place/commondir
         done; true",
     );
+    let was = fixture.env.work_dir().join("was");
+    fs::rename(fixture.env.work_dir().join(".git"), was).unwrap();
     for gitdir in ["made", "made/worktrees/mine"] {
         fixture.env.write(".git", format!("gitdir: {gitdir}\n"));
         fixture.check_output("cat ~/.ssh/id > stolen; echo evil > ~/.ssh/authorized_keys; true");

@@ -19,8 +19,8 @@ const TARGET: &str = "SELVEDGE_TEST_TARGET";
 const FORGED: &[u8] = b"{\"exited\":{\"code\":0}}\n";
 
 /// Not in any snapshot.
-const ATTACKER: &str = ".git/attacker";
-const REPORT: &str = ".git/report";
+const ATTACKER: &str = "attacker";
+const REPORT: &str = "report";
 
 #[test]
 #[ignore = "runs in the sandbox, started by the tests below"]
