@@ -187,10 +187,9 @@ async fn a_supervisor_is_born_deaf_to_the_terminal() {
     let directory = TempDir::new().unwrap();
     let status = directory.path().join("mask");
     let supervisor = Supervisor::new(
-        "/bin/sh",
+        "/usr/bin/awk",
         [
-            "-c".into(),
-            "cat /proc/self/status > \"$0\"".into(),
+            "BEGIN { while ((getline < \"/proc/self/status\") > 0) print > ARGV[1] }".into(),
             status.clone().into(),
         ],
     );

@@ -174,14 +174,17 @@ impl ProtectedCopy {
         let info = at(&self.copy, repository).join("objects/info");
         fs::create_dir_all(&info)?;
         fs::create_dir_all(self.copy.join(ORIGINAL_MOUNT))?;
-        // Relative to `objects`.
+        // Relative to `objects`, and absolute for libraries that read no relative paths.
         let mut borrowed = PathBuf::from("..");
         borrowed.extend(repository.iter().map(|_| ".."));
         borrowed.push(ORIGINAL_MOUNT);
         borrowed.push(repository);
         borrowed.push("objects");
-        let line = [borrowed.as_os_str().as_bytes(), b"\n"].concat();
-        fs::write(info.join("alternates"), line)
+        let inside = self.original.join(ORIGINAL_MOUNT).join(repository);
+        let inside = inside.join("objects");
+        let lines = [borrowed, inside];
+        let lines = lines.map(|path| [path.as_os_str().as_bytes(), b"\n"].concat());
+        fs::write(info.join("alternates"), lines.concat())
     }
 
     /// Finds the paths, relative to the original, that decide what git executes and that differ in the copy.
