@@ -400,7 +400,9 @@ fn agent_names_of(kind: AgentKind, program: &str) -> Vec<&'static str> {
         return agent_names().filter(|name| *name == kind.name()).collect();
     }
     let is_meant = |name: &&str| program.split(['-', '_', '.']).any(|part| part == *name);
-    let meant: Vec<_> = agent_names().filter(is_meant).collect();
+    // A kind such as `acp` keeps nothing: it is part of many names.
+    let keeps_data = |name: &&str| section_lines(name).next().is_some();
+    let meant: Vec<_> = agent_names().filter(is_meant).filter(keeps_data).collect();
     if meant.is_empty() {
         agent_names().collect()
     } else {
