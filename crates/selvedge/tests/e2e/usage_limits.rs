@@ -14,6 +14,7 @@ fn assert_waits(env: &TestEnv, server: &ModelServer, agent: &str) {
     let more = ["--retries", "0", "--format", "json"];
     let out = env
         .selvedge(command.iter().chain(&more))
+        .env("TEST_LOGIN", "sk-ant-oat01-dummy")
         .timeout(Duration::from_mins(5))
         .run();
     out.assert_code(0);
@@ -38,7 +39,7 @@ fn claude_is_waited_for() {
         &env,
         &format!(
             "[agents.claude]\nprogram = {}\nmodel = \"{MODEL}\"\nenv.ANTHROPIC_BASE_URL = \"{}\"\n\
-             env.CLAUDE_CODE_OAUTH_TOKEN = \"sk-ant-oat01-dummy\"\n",
+             env.CLAUDE_CODE_OAUTH_TOKEN = {{ from = \"TEST_LOGIN\" }}\n",
             json!([program("claude")]),
             server.url()
         ),

@@ -53,4 +53,4 @@ fn runs(command: &str) -> ScriptedTurn {
     ScriptedTurn::tool("Execute", input)
 }
 
-plays!(ACP_DROID: success, fail_then_fix, refused, killed, hang);
+plays!(ACP_DROID: refused, killed, hang);
