@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
+use selvedge_testkit::{ModelScript, ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
 use crate::corrected::{CHECK, TASK, configure};
@@ -29,11 +29,12 @@ fn assert_waits(env: &TestEnv, server: &ModelServer, agent: &str) {
 fn claude_is_waited_for() {
     let env = env_with_repo();
     let write = json!({"command": "echo 42 > answer"});
-    let server = ModelServer::start([
-        ScriptedTurn::usage_limit(3),
+    // Claude Code names its sessions, so each has a script of its own.
+    let script = ModelScript::default().session([ScriptedTurn::usage_limit(3)]);
+    let server = ModelServer::start(script.session([
         ScriptedTurn::tool("Bash", write),
         ScriptedTurn::text("It is 42."),
-    ]);
+    ]));
     // Only a login with a subscription has such limits.
     configure(
         &env,
