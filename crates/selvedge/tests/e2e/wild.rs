@@ -31,6 +31,7 @@ fn wild_go_project() {
 }
 
 #[track_caller]
+#[allow(clippy::print_stderr, reason = "a skipped test names what is missing")]
 fn try_one(name: &str) {
     let project = Project::load(name);
     if let Some(program) = project.missing_program() {
@@ -96,7 +97,7 @@ fn try_all(projects: &[Project]) -> Vec<Trial> {
         .into_iter()
         .map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner));
     let tried = projects.iter().zip(prepared).map(|(project, place)| {
-        let place = place.expect("every project was prepared");
+        let place = place.unwrap();
         let tried = place
             .and_then(|place| catch_unwind(AssertUnwindSafe(|| trial::run_in(project, &place))));
         tried.unwrap_or_else(|panic| Trial::broken(project, panic.as_ref()))

@@ -94,7 +94,8 @@ impl Project {
         let text = fs::read_to_string(path).unwrap();
         let mut project: Self =
             toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        project.name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        name.clone_into(&mut project.name);
         project
     }
 
