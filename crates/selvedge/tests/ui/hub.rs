@@ -22,7 +22,7 @@ fn hub_dashboard_logs_in_acts_and_survives_a_restart() {
     let browser = Browser::start(&env);
     browser.open_url(&first.origin);
     browser.type_into("#token", "slv_not-one-of-ours\u{e007}");
-    browser.wait_for_text("[role=alert]", "Invalid token");
+    browser.wait_for_text("main [role=alert]", "Invalid token");
     browser.type_into("#token", &format!("{}\u{e007}", first.token()));
     browser.wait_until("location.pathname === '/'");
     browser.wait_for_text("#nothing", "No tasks yet");

@@ -95,7 +95,7 @@ fn review_page_sends_comments_on_lines_as_feedback() {
     browser.click("#review a[href$='/review']");
     browser.wait_for_text("h1", "Review of attempt 1");
     // The finding is at its line.
-    browser.wait_for_text("[data-path='shop.py'] .d-finding", "exit");
+    browser.wait_for_text("[data-path='shop.py'] .d-finding", "ends the process");
     browser.click("[data-path='shop.py'] tr[data-line='4'] td.n + td.n");
     browser.type_into(
         "[data-path='shop.py'] .d-comment textarea",
