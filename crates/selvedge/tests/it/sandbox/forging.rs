@@ -19,7 +19,7 @@ const TARGET: &str = "SELVEDGE_TEST_TARGET";
 const FORGED: &[u8] = b"{\"exited\":{\"code\":0}}\n";
 
 /// Not in any snapshot.
-const ATTACKER: &str = "attacker";
+const ATTACKER: &str = "./attacker";
 const REPORT: &str = "report";
 
 #[test]
