@@ -179,7 +179,7 @@ pub(super) fn fold(run: &mut Run, envelope: &Envelope) {
         Event::Resumed { after_crash } => {
             discard_lost_judgements(run);
             if !after_crash {
-                // Whoever resumes a suspended run decides that the time has come.
+                // A user who resumes a suspended run decides that the time has come.
                 let waits =
                     |pending: &PendingEffect| matches!(pending.kind, EffectKind::Wait { .. });
                 run.pending.retain(|pending| !waits(pending));

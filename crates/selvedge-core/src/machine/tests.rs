@@ -218,7 +218,7 @@ fn machine_waits_for_usage_limit_without_using_a_retry() {
     let suspended = |it: &Event| matches!(it, Event::SuspendRequested { .. });
     assert_eq!(simulation.count(suspended), 0);
 
-    // Whoever resumes a run that was suspended while it waited does not wait.
+    // A run that was suspended while it waited does not wait after it is resumed.
     limited_world.mishaps = vec![EffectInterruption::None, EffectInterruption::Suspend];
     let simulation = Simulation::play(&limited_world);
     assert_eq!(simulation.run().outcome(), Outcome::Verified);

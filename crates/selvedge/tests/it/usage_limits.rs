@@ -73,7 +73,7 @@ fn usage_limit_suspends_the_run_as_configured() {
         let reason = out.json()["reason"].to_string();
         assert!(reason.contains("usage limit"), "{reason}");
         assert!(out.stderr.is_empty(), "{}", out.stderr);
-        // Whoever resumes it decides that the time has come.
+        // A user who resumes it decides that the time has come.
         let out = env.selvedge(["resume", "--format", "json"]).run();
         out.assert_code(0);
         assert_eq!(out.json()["verification_attempts"], 1);
