@@ -40,10 +40,19 @@ impl ShadowRepository {
                 dir: workspace.to_owned(),
             });
         }
-        init_git_dir(&dir, ObjectFormat::Sha256)?;
         let shadow = Self { dir };
-        init_git_dir(&shadow.reader(ObjectFormat::Sha1), ObjectFormat::Sha1)?;
-        init_git_dir(&shadow.reader(ObjectFormat::Sha256), ObjectFormat::Sha256)?;
+        let git_dirs = [
+            (shadow.dir.clone(), ObjectFormat::Sha256),
+            (shadow.reader(ObjectFormat::Sha1), ObjectFormat::Sha1),
+            (shadow.reader(ObjectFormat::Sha256), ObjectFormat::Sha256),
+        ];
+        if git_dirs.iter().any(|(dir, _)| !is_git_dir(dir)) {
+            // Two processes may open a new workspace at once.
+            let _lock = shadow.lock()?;
+            for (dir, format) in git_dirs {
+                init_git_dir(&dir, format)?;
+            }
+        }
         Ok(shadow)
     }
 
@@ -147,6 +156,11 @@ impl ShadowRepository {
             })
         }
     }
+}
+
+/// Whether `init_git_dir` has completed: HEAD is what it writes last.
+fn is_git_dir(dir: &Path) -> bool {
+    dir.join("HEAD").exists()
 }
 
 /// Makes `dir` a bare git directory. Calling it again changes nothing.

@@ -76,3 +76,16 @@ fn a_file_left_by_a_dead_process_locks_nothing() {
     );
     drop(second);
 }
+
+/// For example, two sessions of an agent that start in a new project.
+#[test]
+fn new_workspace_is_opened_by_several_at_once() {
+    for _ in 0..20 {
+        let fixture = WorkspaceFixture::folder();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| fixture.workspace());
+            }
+        });
+    }
+}
