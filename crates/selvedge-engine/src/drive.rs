@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::{Progress, RedactingProgress};
-use crate::effects::RunContext;
+use crate::effects::{DiskFullError, RunContext};
 use crate::sink::{AppendResult, EventSink, SinkError};
 
 /// Reasons why a run could not be driven to its regular end.
@@ -28,6 +28,9 @@ pub enum DriveError {
     /// Secrets cannot be removed from events.
     #[error(transparent)]
     Redact(#[from] RedactError),
+    /// An effect could not be carried out on a full disk; it remains pending.
+    #[error(transparent)]
+    DiskFull(#[from] DiskFullError),
     /// Another process has taken the run over; all processes of the run have been ended.
     #[error("another process has taken over this run")]
     Fenced,
@@ -193,11 +196,11 @@ impl Driver<'_> {
         loop {
             tokio::select! {
                 biased;
-                input = &mut effect => return Ok((state, input)),
+                input = &mut effect => return Ok((state, input?)),
                 changed = self.stop.changed() => {
                     if changed.is_err() {
                         // All senders are gone: no request can arrive any longer.
-                        return Ok((state, effect.await));
+                        return Ok((state, effect.await?));
                     }
                 }
             }

@@ -11,7 +11,6 @@ use selvedge_core::model::{
     TreeId,
 };
 use selvedge_core::run::{PendingEffect, Run};
-use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use crate::activity::Progress;
@@ -22,7 +21,7 @@ use crate::excluded_files;
 use crate::gates::{
     BaselineCache, BaselineRun, DependencyInstaller, JudgeGate, OpenVerificationRoom, ProtectedGit,
     Verification, VerificationContext, VerificationRoomSlot, VerificationTrees, compose_base,
-    remove_verification_room, verify,
+    remove_verification_room, run_blocking, verify,
 };
 use crate::process::Supervisor;
 use crate::sandbox::verified_restrictions;
@@ -32,16 +31,13 @@ use crate::workspace::{ProtectedSession, VerificationRoom, Workspace, WorkspaceE
 /// File in the run's directory that marks dependencies as installed in the clone.
 const SETUP_MARKER: &str = "set-up";
 
-/// Why work on the run's snapshots failed.
+/// Context of an error.
+const CANNOT_RECORD_TOOLS: &str = "cannot record the installed tools";
+
+/// A full disk stops a run, which can be resumed.
 #[derive(Debug, thiserror::Error)]
-enum SnapshotError {
-    #[error("this run takes no snapshots")]
-    NoSnapshots,
-    #[error(transparent)]
-    Workspace(#[from] WorkspaceError),
-    #[error(transparent)]
-    Join(#[from] JoinError),
-}
+#[error("{0}")]
+pub struct DiskFullError(String);
 
 /// The longest sleep before the clock is read again: the machine may be suspended meanwhile.
 const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(30);
@@ -79,6 +75,10 @@ impl RunContext {
     }
 
     /// Runs one effect. Returns `None` if it was stopped before it had a result; then it remains pending.
+    ///
+    /// # Errors
+    ///
+    /// The disk is full. The effect remains pending.
     pub(crate) async fn run_effect(
         &self,
         run: &Run,
@@ -86,72 +86,78 @@ impl RunContext {
         now: Timestamp,
         progress: &dyn Progress,
         cancel: &CancellationToken,
-    ) -> Option<Input> {
+    ) -> Result<Option<Input>, DiskFullError> {
         let effect = pending.id;
-        match &pending.kind {
+        let done = match &pending.kind {
             EffectKind::Snapshot { moment } => {
-                if *moment == SnapshotReason::Start
-                    && let Err(aborted) =
+                let installed = match moment {
+                    SnapshotReason::Start => {
                         Box::pin(self.install_dependencies(run, progress, cancel)).await
-                {
-                    return aborted_input(effect, aborted);
+                    }
+                    SnapshotReason::After | SnapshotReason::Backup => Ok(()),
+                };
+                match installed {
+                    Ok(()) => self.take_snapshot(run, effect, *moment).await,
+                    Err(error) => Err(error),
                 }
-                Some(self.take_snapshot(run, effect, *moment).await)
             }
-            EffectKind::Restore { tree } => Some(self.restore_snapshot(effect, tree.clone()).await),
-            EffectKind::Baseline => match self.take_baseline(run, progress, cancel).await {
-                Ok(baseline) => Some(Input::BaselineTaken {
+            EffectKind::Restore { tree } => self.restore_snapshot(effect, tree.clone()).await,
+            EffectKind::Baseline => {
+                let taken = self.take_baseline(run, progress, cancel).await;
+                taken.map(|baseline| Input::BaselineTaken {
                     effect,
                     baseline: Box::new(baseline),
-                }),
-                Err(aborted) => aborted_input(effect, aborted),
-            },
+                })
+            }
             EffectKind::Execute { attempt_number } => {
-                let prepared = Box::pin(self.prepare_session(run, progress, cancel)).await;
-                if let Err(failed) = prepared {
-                    return Some(Input::SessionEnded {
-                        effect,
-                        outcome: failed,
-                    });
-                }
-                let outcome = self
-                    .run_session(run, *attempt_number, progress, cancel)
-                    .await;
-                Some(Input::SessionEnded {
+                let outcome = match Box::pin(self.prepare_session(run, progress, cancel)).await {
+                    Ok(()) => {
+                        self.run_session(run, *attempt_number, progress, cancel)
+                            .await
+                    }
+                    Err(CheckError::DiskFull(error)) => return Err(DiskFullError(error)),
+                    Err(error @ CheckError::Cancelled) => {
+                        SessionOutcome::failed(SessionStatus::Cancelled, error.to_string())
+                    }
+                    Err(CheckError::Infrastructure(error)) => {
+                        SessionOutcome::failed(SessionStatus::Infra, error)
+                    }
+                };
+                Ok(Input::SessionEnded {
                     effect,
                     outcome: Box::new(outcome),
                 })
             }
-            EffectKind::Wait { until } => cancel
-                .run_until_cancelled(wait_until(*until))
-                .await
-                .map(|()| Input::Waited { effect }),
+            EffectKind::Wait { until } => {
+                let waited = cancel.run_until_cancelled(wait_until(*until)).await;
+                waited
+                    .map(|()| Input::Waited { effect })
+                    .ok_or(CheckError::Cancelled)
+            }
             EffectKind::Verify { attempt_number } => {
                 // Boxed: it is the largest of the effects.
                 let verified = Box::pin(self.verify(run, *attempt_number, now, progress, cancel));
-                match verified.await {
-                    Ok(report) => Some(Input::Verified {
-                        effect,
-                        report: Box::new(report),
-                    }),
-                    Err(aborted) => aborted_input(effect, aborted),
-                }
+                verified.await.map(|report| Input::Verified {
+                    effect,
+                    report: Box::new(report),
+                })
             }
             EffectKind::Judge {
                 attempt_number,
                 tier,
             } => {
-                match self
-                    .run_judges(run, *attempt_number, *tier, progress, cancel)
-                    .await
-                {
-                    Ok(gate) => Some(Input::Judged {
-                        effect,
-                        gate: Box::new(gate),
-                    }),
-                    Err(aborted) => aborted_input(effect, aborted),
-                }
+                let judged = self.run_judges(run, *attempt_number, *tier, progress, cancel);
+                judged.await.map(|gate| Input::Judged {
+                    effect,
+                    gate: Box::new(gate),
+                })
             }
+        };
+        match done {
+            Ok(input) => Ok(Some(input)),
+            Err(CheckError::Cancelled) => Ok(None),
+            Err(CheckError::Infrastructure(error)) => Ok(Some(Input::Failed { effect, error })),
+            Err(CheckError::DiskFull(error)) => Err(DiskFullError(error)),
         }
     }
 
@@ -179,7 +185,9 @@ impl RunContext {
             Ok(())
         };
         // A run without snapshots has no verification room.
-        let _ = self.with_workspace(remove).await;
+        let _ = self
+            .with_workspace("cannot remove the verification room", remove)
+            .await;
     }
 
     /// The verification room for the run's checks; `None` if they run in the workspace. `is_untouched` states whether
@@ -285,11 +293,16 @@ impl RunContext {
         Ok(())
     }
 
-    async fn take_snapshot(&self, run: &Run, effect: EffectId, moment: SnapshotReason) -> Input {
+    async fn take_snapshot(
+        &self,
+        run: &Run,
+        effect: EffectId,
+        moment: SnapshotReason,
+    ) -> Result<Input, CheckError> {
         let name = snapshot_name(run, moment);
         let run_dir = self.run_dir.clone();
-        let taken = self
-            .with_workspace(move |workspace| {
+        let (snapshot, unkept, changed_tools) = self
+            .with_workspace("cannot take a snapshot", move |workspace| {
                 let snapshot = workspace.snapshot_kept(&name)?;
                 let (mut unkept, mut changed_tools) = (None, None);
                 match moment {
@@ -308,20 +321,14 @@ impl RunContext {
                 }
                 Ok((snapshot, unkept, changed_tools))
             })
-            .await;
-        match taken {
-            Err(error) => Input::Failed {
-                effect,
-                error: format!("cannot take a snapshot: {error}"),
-            },
-            Ok((snapshot, unkept, changed_tools)) => Input::Snapshotted {
-                effect,
-                tree: snapshot.tree,
-                left_out: snapshot.excluded.total,
-                unkept: unkept.map(Box::new),
-                changed_tools: changed_tools.map(Box::new),
-            },
-        }
+            .await?;
+        Ok(Input::Snapshotted {
+            effect,
+            tree: snapshot.tree,
+            left_out: snapshot.excluded.total,
+            unkept: unkept.map(Box::new),
+            changed_tools: changed_tools.map(Box::new),
+        })
     }
 
     async fn prepare_session(
@@ -329,76 +336,58 @@ impl RunContext {
         run: &Run,
         progress: &dyn Progress,
         cancel: &CancellationToken,
-    ) -> Result<(), Box<SessionOutcome>> {
-        let failed = |status, error| Err(Box::new(SessionOutcome::failed(status, error)));
-        let prepared = match self.install_dependencies(run, progress, cancel).await {
-            // No agent has built what is in the workspace by now.
-            Ok(()) if run.attempts.len() == 1 => self
-                .open_verification_room(run, true, progress)
-                .await
-                .map(drop),
-            done => done,
-        };
-        match prepared {
-            Ok(()) => {}
-            Err(error @ CheckError::Cancelled) => {
-                return failed(SessionStatus::Cancelled, error.to_string());
-            }
-            Err(CheckError::Infrastructure(error)) => {
-                return failed(SessionStatus::Infra, error);
-            }
+    ) -> Result<(), CheckError> {
+        self.install_dependencies(run, progress, cancel).await?;
+        // No agent has built what is in the workspace by now.
+        if run.attempts.len() == 1 {
+            self.open_verification_room(run, true, progress).await?;
         }
-        let expected = match self.workspace {
-            Some(_) => self.with_workspace(VerificationRoom::record_agent).await,
-            None => Ok(()),
-        };
-        match expected.and(self.refresh_tool_manifest(run).await) {
-            Ok(()) => Ok(()),
-            Err(error) => failed(
-                SessionStatus::Infra,
-                format!("cannot record the installed tools: {error}"),
-            ),
+        if self.workspace.is_some() {
+            self.with_workspace(CANNOT_RECORD_TOOLS, VerificationRoom::record_agent)
+                .await?;
         }
+        self.refresh_tool_manifest(run).await
     }
 
     /// Records the installed tools again if checks have run since the last record.
-    async fn refresh_tool_manifest(&self, run: &Run) -> Result<(), SnapshotError> {
+    async fn refresh_tool_manifest(&self, run: &Run) -> Result<(), CheckError> {
         let run_dir = self.run_dir.clone();
         if self.workspace.is_none() || !tools::is_outdated(&run_dir) {
             return Ok(());
         }
         let baseline = run.baseline.clone();
-        self.with_workspace(move |workspace| {
+        self.with_workspace(CANNOT_RECORD_TOOLS, move |workspace| {
             let written = baseline.as_ref().map(|it| it.written_files.as_slice());
             tools::refresh_manifest(workspace, &run_dir, written)
         })
         .await
     }
 
-    async fn restore_snapshot(&self, effect: EffectId, tree: TreeId) -> Input {
+    async fn restore_snapshot(&self, effect: EffectId, tree: TreeId) -> Result<Input, CheckError> {
         let restored = self
-            .with_workspace(move |workspace| workspace.restore(&tree))
-            .await;
-        match restored {
-            Err(error) => Input::Failed {
-                effect,
-                error: format!("cannot restore the snapshot: {error}"),
-            },
-            Ok(restored) => Input::Restored {
-                effect,
-                replaced: Some(restored.backup_tree),
-            },
-        }
+            .with_workspace("cannot restore the snapshot", move |workspace| {
+                workspace.restore(&tree)
+            })
+            .await?;
+        Ok(Input::Restored {
+            effect,
+            replaced: Some(restored.backup_tree),
+        })
     }
 
+    /// Runs a blocking operation on the workspace of a run with snapshots.
     async fn with_workspace<T: Send + 'static>(
         &self,
+        what: &str,
         work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
-    ) -> Result<T, SnapshotError> {
-        let workspace = self.workspace.clone();
-        let workspace = workspace.ok_or(SnapshotError::NoSnapshots)?;
-        let done = tokio::task::spawn_blocking(move || work(&workspace)).await?;
-        Ok(done?)
+    ) -> Result<T, CheckError> {
+        match &self.workspace {
+            Some(workspace) => run_blocking(workspace, what, work).await,
+            None => {
+                let error = format!("{what}: this run takes no snapshots");
+                Err(CheckError::Infrastructure(error))
+            }
+        }
     }
 
     async fn run_session(
@@ -639,14 +628,6 @@ impl RunContext {
 fn protection(run: &Run) -> Result<Protection, GlobError> {
     let spec = &run.spec;
     Protection::new(&spec.protect, &spec.allow)
-}
-
-/// `None` if the check was cancelled: the effect remains pending.
-fn aborted_input(effect: EffectId, aborted: CheckError) -> Option<Input> {
-    match aborted {
-        CheckError::Cancelled => None,
-        CheckError::Infrastructure(error) => Some(Input::Failed { effect, error }),
-    }
 }
 
 /// The name of a snapshot: unique within the shadow directory, which many runs share.

@@ -160,7 +160,7 @@ impl CommandExecution<'_> {
                 (CommandStatus::Unknown, self.start_failure(failure, context))
             }
             EndReason::CaptureFailed(error @ CaptureError::DiskFull(_)) => {
-                return Err(CheckError::Infrastructure(error.to_string()));
+                return Err(CheckError::DiskFull(error.to_string()));
             }
             EndReason::CaptureFailed(error) => (
                 CommandStatus::Unknown,

@@ -152,7 +152,7 @@ fn failure_reason(
         }
         EndReason::SpawnFailed(failure) => Some(failure.to_string()),
         EndReason::CaptureFailed(error @ CaptureError::DiskFull(_)) => {
-            return Err(CheckError::Infrastructure(error.to_string()));
+            return Err(CheckError::DiskFull(error.to_string()));
         }
         EndReason::CaptureFailed(error) => Some(error.to_string()),
         EndReason::SupervisorLost => Some("its supervisor was lost".to_owned()),

@@ -31,5 +31,6 @@ pub use protected_git::MOVED_GIT_DIRS;
 pub(crate) use protected_git::ProtectedGit;
 pub(crate) use setup::DependencyInstaller;
 pub use trees::VerificationTrees;
+pub(crate) use trees::run_blocking;
 pub use verification::{Verification, verify};
 pub use verification_room::{OpenVerificationRoom, VerificationRoomSlot, remove_verification_room};

@@ -73,8 +73,8 @@ pub(super) async fn ensure_workspace_tree(
     .await
 }
 
-/// Runs a blocking operation on the workspace; every error counts as an infrastructure error.
-pub(super) async fn run_blocking<T: Send + 'static>(
+/// Runs a blocking operation on the workspace; see [`CheckError::of_workspace`].
+pub(crate) async fn run_blocking<T: Send + 'static>(
     workspace: &Workspace,
     what: &str,
     work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
@@ -82,5 +82,5 @@ pub(super) async fn run_blocking<T: Send + 'static>(
     let workspace = workspace.clone();
     let done = tokio::task::spawn_blocking(move || work(&workspace)).await;
     let done = done.map_err(|panic| CheckError::Infrastructure(panic.to_string()))?;
-    done.map_err(|error| CheckError::Infrastructure(format!("{what}: {error}")))
+    done.map_err(|error| CheckError::of_workspace(what, &error))
 }

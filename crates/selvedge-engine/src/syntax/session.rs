@@ -103,7 +103,7 @@ impl ParserContext {
         match how {
             EndReason::Cancelled => return Err(CheckError::Cancelled),
             EndReason::CaptureFailed(error @ CaptureError::DiskFull(_)) => {
-                return Err(CheckError::Infrastructure(error.to_string()));
+                return Err(CheckError::DiskFull(error.to_string()));
             }
             _ => {}
         }

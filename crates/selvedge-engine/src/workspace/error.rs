@@ -85,7 +85,7 @@ pub enum WorkspaceError {
     },
 
     /// The disk or the quota is full.
-    #[error("no space left to {doing} {}; free some space and try again", path.display())]
+    #[error("the disk is full: could not {doing} {}; free some space and try again", path.display())]
     DiskFull {
         /// The operation.
         doing: &'static str,

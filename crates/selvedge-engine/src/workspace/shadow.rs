@@ -158,9 +158,10 @@ impl ShadowRepository {
     }
 }
 
-/// Whether `init_git_dir` has completed: HEAD is what it writes last.
+/// Whether nothing is missing that `init_git_dir` creates.
 fn is_git_dir(dir: &Path) -> bool {
-    dir.join("HEAD").exists()
+    let mut parts = ["objects", "refs", "config", "HEAD"].iter();
+    parts.all(|part| dir.join(part).exists())
 }
 
 /// Makes `dir` a bare git directory. Calling it again changes nothing.

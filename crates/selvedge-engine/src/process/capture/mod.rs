@@ -116,7 +116,7 @@ impl CapturedStream {
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// No disk space or quota is left for the file.
-    #[error("no space left to store output in {}", .0.display())]
+    #[error("the disk is full: cannot store output in {}", .0.display())]
     DiskFull(PathBuf),
     /// The file cannot be written.
     #[error("cannot store output in {}: {source}", path.display())]
