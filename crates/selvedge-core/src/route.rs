@@ -122,8 +122,17 @@ fn shell() -> AgentSpec {
 fn external() -> AgentSpec {
     AgentSpec {
         name: EXTERNAL_AGENT.to_owned(),
-        program: vec!["true".to_owned()],
+        kind: AgentKind::External,
         ..shell()
+    }
+}
+
+/// The agent of a session that its user started, which is verified by Selvedge's stop gate.
+pub fn session_agent(name: &str) -> AgentSpec {
+    AgentSpec {
+        name: name.to_owned(),
+        deterministic: false,
+        ..external()
     }
 }
 
@@ -284,7 +293,7 @@ mod tests {
             ..task()
         };
         let agent = route(&task, &agents(), "claude").unwrap();
-        assert_eq!(agent.kind, AgentKind::Shell);
+        assert_eq!(agent.kind, AgentKind::External);
         assert!(agent.deterministic);
     }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use super::check::TableError;
 use super::diagnostic::with_hint;
@@ -14,6 +15,7 @@ use crate::model::{AgentKind, AgentSpec};
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(expecting = "a table")]
 pub(super) struct AgentTable {
+    #[serde(default, deserialize_with = "configurable_kind")]
     kind: Option<AgentKind>,
     program: Option<CommandLine>,
     args: Option<Vec<String>>,
@@ -33,6 +35,19 @@ pub(super) struct AgentTable {
 enum PromptInput {
     Stdin,
     Argument,
+}
+
+/// Reads a kind that an agent can have.
+fn configurable_kind<'de, D: Deserializer<'de>>(input: D) -> Result<Option<AgentKind>, D::Error> {
+    let name = String::deserialize(input)?;
+    let kind = AgentKind::ALL.into_iter().find(|kind| kind.name() == name);
+    kind.map(Some).ok_or_else(|| {
+        let known = AgentKind::ALL.map(|kind| format!("`{}`", kind.name()));
+        D::Error::custom(format_args!(
+            "unknown value `{name}`, expected one of {}",
+            known.join(", ")
+        ))
+    })
 }
 
 /// All agents, each completed from the one that is named like its kind. The error has the agent's name and the problem.

@@ -5,9 +5,9 @@ use super::event_batch::EventBatch;
 use super::input::IllegalInputError;
 use super::verdict::{self, Verdict};
 use crate::model::{
-    AgentKind, AgentSpec, AttemptEnd, Baseline, BetweenAttempts, EffectId, EffectKind, Event,
-    GateReport, OnExhausted, OnUsageLimit, Outcome, Report, ReportStatus, ReviewRecord, RunSpec,
-    SessionOutcome, SessionStatus, SnapshotReason, TreeId, UsageLimit,
+    AttemptEnd, Baseline, BetweenAttempts, EffectId, EffectKind, Event, GateReport, OnExhausted,
+    OnUsageLimit, Outcome, Report, ReportStatus, ReviewRecord, RunSpec, SessionOutcome,
+    SessionStatus, SnapshotReason, TreeId, UsageLimit,
 };
 use crate::prompt;
 use crate::run::{Phase, Run, RunControl};
@@ -453,10 +453,4 @@ pub(super) fn finish(draft: &mut EventBatch) {
     {
         draft.push(Event::RunFinished { outcome });
     }
-}
-
-/// Whether the same prompt would have the same result.
-pub(super) fn is_deterministic(spec: &RunSpec) -> bool {
-    let same_again = |agent: &AgentSpec| agent.deterministic || agent.kind == AgentKind::Shell;
-    spec.agents().all(same_again)
 }

@@ -1,12 +1,10 @@
 //! Derives the verdict of a run from its last report: the rules of the design's section 4, in their order.
 
-use super::transitions::is_deterministic;
 use crate::format::{counted, first_names};
 use crate::model::{
-    CheckReport, CheckStatus, CrossedReport, CrossedResult, GateReport, Outcome, Report,
+    AgentKind, CheckReport, CheckStatus, CrossedReport, CrossedResult, GateReport, Outcome, Report,
     ReportStatus,
 };
-use crate::route::EXTERNAL_AGENT;
 use crate::run::{Attempt, Run, budget_exceeded_reason, exhausted_cap};
 
 /// The verdict that follows from the last report.
@@ -82,8 +80,8 @@ fn judge_report(run: &Run, attempt: &Attempt, report: &Report) -> Verdict {
         }
         ReportStatus::Fail | ReportStatus::Timeout => {}
     }
-    if is_deterministic(&run.spec) {
-        let is_external = run.spec.agents().all(|agent| agent.name == EXTERNAL_AGENT);
+    if run.spec.is_deterministic() {
+        let is_external = run.spec.agent.kind == AgentKind::External;
         let reason = if is_external {
             "the result of another program is verified once"
         } else {

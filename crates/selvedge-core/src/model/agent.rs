@@ -32,7 +32,8 @@ pub enum AgentKind {
     Command,
     /// The task's own command line: deterministic, never retried.
     Shell,
-    /// A session that its user started: the agent's program calls Selvedge through its hooks. Not configurable.
+    /// A program that Selvedge does not start: its result is in the workspace, or its hooks call Selvedge's stop gate.
+    /// Not configurable.
     External,
 }
 

@@ -53,7 +53,8 @@ pub struct AgentSpec {
     /// Retries of the model's API inside the executor.
     #[serde(default)]
     pub api_retries: u32,
-    /// Whether the same prompt always has the same result, so that a retry would change nothing.
+    /// Whether the same prompt always has the same result, so that a retry would change nothing: a shell task, or a
+    /// result that another program has left.
     #[serde(default)]
     pub deterministic: bool,
     /// Whether a `command` agent gets its prompt as the last argument instead of on stdin.
@@ -280,6 +281,13 @@ pub struct RunSpec {
     pub selvedge_version: String,
 }
 
+impl AgentSpec {
+    /// Whether it is a session that its user started, and that only the user can continue.
+    pub fn is_user_session(&self) -> bool {
+        self.kind == AgentKind::External && !self.deterministic
+    }
+}
+
 impl RunSpec {
     /// The upper limit of `max_verification_retries`: after five corrections, a person is needed.
     pub const MAX_RETRIES: u32 = 5;
@@ -300,6 +308,11 @@ impl RunSpec {
     /// All agents, in order.
     pub fn agents(&self) -> impl Iterator<Item = &AgentSpec> {
         std::iter::once(&self.agent).chain(&self.escalation)
+    }
+
+    /// Whether the same prompt would have the same result.
+    pub fn is_deterministic(&self) -> bool {
+        self.agents().all(|agent| agent.deterministic)
     }
 
     /// The steps, if there are any to run.

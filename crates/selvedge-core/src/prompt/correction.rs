@@ -9,8 +9,8 @@ use selvedge_digest::{DEFAULT_BUDGET_TOKENS, estimate_tokens};
 use super::names::{UnlistedFailures, first_names};
 use super::untrusted::{fence, head_within, heads_within, one_line, tail_within};
 use crate::model::{
-    AgentKind, AttemptEnd, BetweenAttempts, CheckReport, CheckStatus, GuardReport, Report,
-    ReportStatus, StepKind,
+    AttemptEnd, BetweenAttempts, CheckReport, CheckStatus, GuardReport, Report, ReportStatus,
+    StepKind,
 };
 use crate::run::{Attempt, Run};
 use crate::sanitize::sanitize_text;
@@ -108,7 +108,7 @@ pub(super) fn build_correction(run: &Run) -> Option<String> {
 }
 
 fn build_context(run: &Run, attempt: &Attempt, report: &Report) -> CorrectivePrompt {
-    let same_session = run.spec.agent.kind == AgentKind::External;
+    let same_session = run.spec.agent.is_user_session();
     let failed: Vec<_> = report.failing_checks().collect();
     let is_crossed = report.still_failing().is_some();
     let gates = report

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use super::budget::{self, RemainingBudget};
 use crate::model::{
-    AgentKind, AttemptEnd, Baseline, CheckReport, CheckStatus, Cost, EffectId, EffectKind,
-    ExcludedContent, GateReport, MicroUsd, Outcome, Prompt, Report, RetryPolicy, ReviewRecord,
-    ReviewTarget, RunId, RunSpec, SessionOutcome, SnapshotReason, StepKind, Timestamp,
-    ToolFolderChanges, TreeId, Usage,
+    AttemptEnd, Baseline, CheckReport, CheckStatus, Cost, EffectId, EffectKind, ExcludedContent,
+    GateReport, MicroUsd, Outcome, Prompt, Report, RetryPolicy, ReviewRecord, ReviewTarget, RunId,
+    RunSpec, SessionOutcome, SnapshotReason, StepKind, Timestamp, ToolFolderChanges, TreeId, Usage,
 };
 
 /// One task carried through to one outcome.
@@ -218,13 +217,10 @@ impl Run {
     }
 
     /// Whether the agent changed no files: the last verified tree is the one from which the run began, and no excluded
-    /// content was deleted. `None` if that is unknown, and for shell tasks, which are not expected to change files.
+    /// content was deleted. `None` if that is unknown, and for deterministic agents, which are not expected to change
+    /// files.
     pub fn is_unchanged(&self) -> Option<bool> {
-        if self
-            .spec
-            .agents()
-            .all(|agent| agent.kind == AgentKind::Shell)
-        {
+        if self.spec.is_deterministic() {
             return None;
         }
         let (attempt, _) = self.verified_attempts().next_back()?;

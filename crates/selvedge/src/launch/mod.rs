@@ -12,7 +12,7 @@ use std::path::Path;
 
 use selvedge_core::export::ReportInput;
 use selvedge_core::machine::{Input, JournalState};
-use selvedge_core::model::{AgentKind, Event, Outcome, PlanSpec, RunId, RunSpec};
+use selvedge_core::model::{Event, Outcome, PlanSpec, RunId, RunSpec};
 use selvedge_core::run::{Run, RunControl};
 use selvedge_engine::workspace::{LockError, WorkspaceLock};
 use selvedge_store::Journal;
@@ -160,7 +160,7 @@ pub(crate) fn review_best_of(
 
 fn ensure_resumable(state: &JournalState, run: &Run) -> Result<(), CliError> {
     ensure_known_events(state, run.run_id)?;
-    if run.spec.agent.kind == AgentKind::External && !run.finished {
+    if run.spec.agent.is_user_session() && !run.finished {
         let (short, agent) = (run.run_id.short(), &run.spec.agent.name);
         return Err(CliError::usage(format!(
             "run {short} belongs to a session of {agent}, which Selvedge did not start"

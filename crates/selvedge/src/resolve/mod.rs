@@ -43,7 +43,7 @@ pub(crate) fn run_spec(
     in_git: bool,
 ) -> Result<ResolvedSpec<RunSpec>, CliError> {
     let (agent, escalation) = agent_chain(task, settings)?;
-    let needs_description = agent.kind != AgentKind::Shell;
+    let needs_description = !agent.deterministic;
     if needs_description && task.description.trim().is_empty() {
         return Err(CliError::usage("the task is empty")
             .hint("describe the task: selvedge run \"fix the flaky login test\"")
@@ -222,7 +222,7 @@ fn wants_baseline(
         BaselineMode::Off => false,
         BaselineMode::Auto => {
             let runs = steps.iter().any(|step| step.kind.executes());
-            snapshots && agent.kind != AgentKind::Shell && runs
+            snapshots && !agent.deterministic && runs
         }
     }
 }

@@ -1,16 +1,16 @@
 //! Handles the events of a session: records where the work begins, and verifies it when the agent wants to stop.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use selvedge_core::config::ResolvedConfig;
 use selvedge_core::export::ReportInput;
 use selvedge_core::machine::{Input, JournalState};
 use selvedge_core::model::{
-    AgentKind, AgentSpec, Baseline, EffectKind, Outcome, RunId, SessionOutcome, SessionStatus,
-    SnapshotReason, Task, Timestamp,
+    Baseline, EffectKind, Outcome, RunId, SessionOutcome, SessionStatus, SnapshotReason, Task,
+    Timestamp,
 };
 use selvedge_core::prompt::parse_cannot_satisfy;
+use selvedge_core::route::session_agent;
 use selvedge_core::run::{PendingEffect, Phase, Run, RunControl};
 use selvedge_engine::RunJournal;
 use selvedge_engine::agents::TEXT_LIMIT;
@@ -143,7 +143,7 @@ impl StopGate<'_> {
             ..Task::default()
         };
         let in_git = project.in_git && is_start;
-        let agent = external_agent(self.agent);
+        let agent = session_agent(self.agent.name());
         let spec = resolve::external_spec(&task, &project.settings, &project.dir, in_git, agent)?;
         let start = if spec.snapshots {
             Some(self.take_start(&spec.workspace)?)
@@ -440,26 +440,6 @@ fn save(folder: &SessionFolder, session: &GateSession) -> Result<(), CliError> {
     folder.save(session).map_err(|error| {
         CliError::infrastructure(format!("cannot store the session's state: {error}"))
     })
-}
-
-/// The agent of a run that Selvedge did not start.
-fn external_agent(agent: HookAgent) -> AgentSpec {
-    AgentSpec {
-        name: agent.name().to_owned(),
-        kind: AgentKind::External,
-        program: Vec::new(),
-        model: None,
-        effort: None,
-        max_turns: None,
-        price: None,
-        base_url: None,
-        env: BTreeMap::new(),
-        env_from: BTreeMap::new(),
-        api_retries: 0,
-        deterministic: false,
-        prompt_as_argument: false,
-        server_by_repository: false,
-    }
 }
 
 /// The session until this attempt to stop.

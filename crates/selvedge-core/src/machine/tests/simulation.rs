@@ -70,7 +70,7 @@ pub(crate) fn spec(world: &SimulatedWorld) -> RunSpec {
             env: std::collections::BTreeMap::new(),
             env_from: std::collections::BTreeMap::new(),
             api_retries: 0,
-            deterministic: false,
+            deterministic: world.shell,
             prompt_as_argument: false,
             server_by_repository: false,
             effort: None,
