@@ -75,8 +75,8 @@ impl AgentCli for AiderChat {
             request.agent.effort.as_ref(),
         );
         if request.role == SessionRole::Judge {
-            // It answers, and edits nothing.
-            argv.extend(["--chat-mode", "ask"].map(str::to_owned));
+            // It answers, edits nothing, and does not configure a repository that its folder happens to be in.
+            argv.extend(["--chat-mode", "ask", "--no-git"].map(str::to_owned));
         }
         let files = [
             ("--message-file", program::prompt_path(request)),

@@ -148,6 +148,8 @@ impl jsonl::EventParser for AcpUpdateParser {
                 on_permission_request(request.tool_call, account);
             }
         } else {
+            // Text before the answer to a request, such as Gemini CLI's note of its mode, is a message of its own.
+            self.is_continuing_text = false;
             message.result.apply_to(account);
         }
         true

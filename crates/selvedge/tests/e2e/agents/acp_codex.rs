@@ -3,7 +3,7 @@
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{TestedAgent, plays};
+use super::{Judgement, TestedAgent, plays};
 use crate::fixtures::program;
 
 const ACP_CODEX: TestedAgent = TestedAgent {
@@ -18,6 +18,7 @@ const ACP_CODEX: TestedAgent = TestedAgent {
     refusal: 400,
     idle_timeout: "25s",
     counts_retries: false,
+    judgement: Judgement::AfterCommand,
 };
 
 fn settings(_: &TestEnv, server: &ModelServer) -> String {
@@ -35,4 +36,4 @@ fn runs(command: &str) -> ScriptedTurn {
     ScriptedTurn::tool("exec_command", input)
 }
 
-plays!(ACP_CODEX: success, fail_then_fix, refused, killed, hang);
+plays!(ACP_CODEX: success, fail_then_fix, refused, killed, hang, judge);

@@ -4,7 +4,7 @@
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{TestedAgent, plays};
+use super::{Judgement, TestedAgent, plays};
 use crate::fixtures::program;
 
 const ACP_COPILOT: TestedAgent = TestedAgent {
@@ -19,6 +19,7 @@ const ACP_COPILOT: TestedAgent = TestedAgent {
     refusal: 400,
     idle_timeout: "25s",
     counts_retries: false,
+    judgement: Judgement::AfterCommand,
 };
 
 fn settings(_: &TestEnv, server: &ModelServer) -> String {
@@ -35,4 +36,4 @@ fn runs(command: &str) -> ScriptedTurn {
     ScriptedTurn::tool("bash", input)
 }
 
-plays!(ACP_COPILOT: success, fail_then_fix, refused, killed, hang);
+plays!(ACP_COPILOT: success, fail_then_fix, refused, killed, hang, judge);

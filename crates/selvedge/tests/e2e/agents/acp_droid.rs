@@ -4,7 +4,7 @@
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{TestedAgent, plays};
+use super::{Judgement, TestedAgent, plays};
 use crate::fixtures::program;
 
 const ACP_DROID: TestedAgent = TestedAgent {
@@ -19,12 +19,13 @@ const ACP_DROID: TestedAgent = TestedAgent {
     refusal: 400,
     idle_timeout: "25s",
     counts_retries: false,
+    judgement: Judgement::Text,
 };
 
 fn settings(env: &TestEnv, server: &ModelServer) -> String {
     let model = json!({
         "id": "custom:scripted",
-        "model": "gpt-5",
+        "model": "scripted",
         "displayName": "scripted",
         "provider": "generic-chat-completion-api",
         "baseUrl": format!("{}/v1", server.url()),
@@ -53,4 +54,4 @@ fn runs(command: &str) -> ScriptedTurn {
     ScriptedTurn::tool("Execute", input)
 }
 
-plays!(ACP_DROID: refused, killed, hang);
+plays!(ACP_DROID: success, fail_then_fix, refused, killed, hang, judge);

@@ -3,7 +3,7 @@
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{TestedAgent, plays};
+use super::{Judgement, TestedAgent, plays};
 use crate::fixtures::program;
 
 const ACP_GEMINI: TestedAgent = TestedAgent {
@@ -22,6 +22,7 @@ const ACP_GEMINI: TestedAgent = TestedAgent {
     refusal: 400,
     idle_timeout: "25s",
     counts_retries: false,
+    judgement: Judgement::Text,
 };
 
 fn settings(_: &TestEnv, server: &ModelServer) -> String {
@@ -33,4 +34,4 @@ fn settings(_: &TestEnv, server: &ModelServer) -> String {
     )
 }
 
-plays!(ACP_GEMINI: success, fail_then_fix, refused, killed, hang);
+plays!(ACP_GEMINI: success, fail_then_fix, refused, killed, hang, judge);

@@ -5,7 +5,7 @@
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{TestedAgent, plays};
+use super::{Judgement, TestedAgent, plays};
 use crate::fixtures::program;
 
 const AIDER: TestedAgent = TestedAgent {
@@ -23,6 +23,7 @@ const AIDER: TestedAgent = TestedAgent {
     refusal: 400,
     idle_timeout: "25s",
     counts_retries: false,
+    judgement: Judgement::Text,
 };
 
 fn settings(_: &TestEnv, server: &ModelServer) -> String {
@@ -38,7 +39,7 @@ fn edit(text: &str) -> String {
     format!("answer\n```\n{text}```\n")
 }
 
-plays!(AIDER: success, fail_then_fix, refused, hang);
+plays!(AIDER: success, fail_then_fix, refused, hang, judge);
 
 #[test]
 fn killed() {

@@ -3,7 +3,7 @@
 use selvedge_testkit::ScriptedTurn;
 use serde_json::json;
 
-use super::{TestedAgent, plays};
+use super::{Judgement, TestedAgent, plays};
 use crate::fixtures;
 
 const CLAUDE: TestedAgent = TestedAgent {
@@ -19,10 +19,11 @@ const CLAUDE: TestedAgent = TestedAgent {
     refusal: 400,
     idle_timeout: "8s",
     counts_retries: true,
+    judgement: Judgement::Tool("StructuredOutput"),
 };
 
 fn runs(command: &str) -> ScriptedTurn {
     ScriptedTurn::tool("Bash", json!({"command": command}))
 }
 
-plays!(CLAUDE: success, fail_then_fix, turn_limit, refused, overloaded, killed, hang);
+plays!(CLAUDE: success, fail_then_fix, turn_limit, refused, overloaded, killed, hang, judge);

@@ -3,7 +3,7 @@
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{TestedAgent, plays};
+use super::{Judgement, TestedAgent, plays};
 use crate::fixtures::program;
 
 const CODEX: TestedAgent = TestedAgent {
@@ -18,6 +18,7 @@ const CODEX: TestedAgent = TestedAgent {
     refusal: 400,
     idle_timeout: "8s",
     counts_retries: true,
+    judgement: Judgement::AfterCommand,
 };
 
 fn settings(_: &TestEnv, server: &ModelServer) -> String {

@@ -3,7 +3,7 @@
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{TestedAgent, plays};
+use super::{Judgement, TestedAgent, plays};
 use crate::fixtures::program;
 
 const GEMINI: TestedAgent = TestedAgent {
@@ -21,6 +21,7 @@ const GEMINI: TestedAgent = TestedAgent {
     refusal: 400,
     idle_timeout: "25s",
     counts_retries: false,
+    judgement: Judgement::AfterCommand,
 };
 
 fn settings(_: &TestEnv, server: &ModelServer) -> String {
@@ -32,4 +33,4 @@ fn settings(_: &TestEnv, server: &ModelServer) -> String {
     )
 }
 
-plays!(GEMINI: success, fail_then_fix, turn_limit, refused, overloaded, killed, hang);
+plays!(GEMINI: success, fail_then_fix, turn_limit, refused, overloaded, killed, hang, judge);

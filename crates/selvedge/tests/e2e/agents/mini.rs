@@ -4,7 +4,7 @@
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{TestedAgent, plays};
+use super::{Judgement, TestedAgent, plays};
 use crate::fixtures::program;
 
 const MINI: TestedAgent = TestedAgent {
@@ -27,6 +27,7 @@ const MINI: TestedAgent = TestedAgent {
     refusal: 401,
     idle_timeout: "25s",
     counts_retries: false,
+    judgement: Judgement::AfterCommand,
 };
 
 fn settings(_: &TestEnv, server: &ModelServer) -> String {

@@ -45,6 +45,19 @@ pub(crate) struct TestedAgent {
     idle_timeout: &'static str,
     /// Whether the agent reports how often it repeated a request.
     counts_retries: bool,
+    /// How it answers as a judge.
+    judgement: Judgement,
+}
+
+/// How an agent answers as a judge.
+#[derive(Clone, Copy)]
+pub(crate) enum Judgement {
+    /// With text, after it has tried to run a command.
+    AfterCommand,
+    /// With text: a refused tool call would end its session.
+    Text,
+    /// By calling this tool.
+    Tool(&'static str),
 }
 
 /// The turns of an agent that writes with a tool and ends when the model calls none.

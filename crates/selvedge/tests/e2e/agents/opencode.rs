@@ -4,7 +4,7 @@
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{TestedAgent, plays};
+use super::{Judgement, TestedAgent, plays};
 use crate::fixtures::program;
 
 const OPENCODE: TestedAgent = TestedAgent {
@@ -20,6 +20,7 @@ const OPENCODE: TestedAgent = TestedAgent {
     refusal: 400,
     idle_timeout: "40s",
     counts_retries: false,
+    judgement: Judgement::AfterCommand,
 };
 
 fn settings(_: &TestEnv, server: &ModelServer) -> String {
@@ -54,4 +55,4 @@ fn runs(command: &str) -> ScriptedTurn {
     ScriptedTurn::tool("bash", input)
 }
 
-plays!(OPENCODE: success, fail_then_fix, refused, killed, hang);
+plays!(OPENCODE: success, fail_then_fix, refused, killed, hang, judge);

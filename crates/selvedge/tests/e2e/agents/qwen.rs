@@ -4,7 +4,7 @@
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
-use super::{TestedAgent, plays};
+use super::{Judgement, TestedAgent, plays};
 use crate::fixtures::program;
 
 const QWEN: TestedAgent = TestedAgent {
@@ -20,6 +20,7 @@ const QWEN: TestedAgent = TestedAgent {
     refusal: 400,
     idle_timeout: "25s",
     counts_retries: false,
+    judgement: Judgement::Tool("structured_output"),
 };
 
 fn settings(_: &TestEnv, server: &ModelServer) -> String {
@@ -36,4 +37,4 @@ fn runs(command: &str) -> ScriptedTurn {
     ScriptedTurn::tool("run_shell_command", input)
 }
 
-plays!(QWEN: success, fail_then_fix, turn_limit, refused, killed, hang);
+plays!(QWEN: success, fail_then_fix, turn_limit, refused, killed, hang, judge);

@@ -5,8 +5,9 @@ use std::time::Duration;
 use selvedge_testkit::{
     Invocation, ModelScript, ModelServer, RecordedRequest, ReplySource, ScriptedTurn, TestEnv,
 };
+use serde_json::json;
 
-use super::TestedAgent;
+use super::{Judgement, TestedAgent};
 use crate::corrected::{self, CHECK, TASK, configure};
 use crate::fixtures::env_with_repo;
 use crate::slow::EndlessCommand;
@@ -217,16 +218,19 @@ pub(super) fn hang(agent: &TestedAgent) {
 /// The agent judges work, returns an answer of the required form, and cannot change any files.
 pub(super) fn judge(agent: &TestedAgent) {
     let env = env_with_repo();
-    let answer = r#"{"passed": true, "issues": [], "confidence": 0.9, "suggestion": null}"#;
+    let answer = json!({"passed": true, "issues": [], "confidence": 0.9, "suggestion": null});
+    let text = || ScriptedTurn::text(answer.to_string()).usage(2_000, 60);
+    let judgement = match agent.judgement {
+        Judgement::AfterCommand => vec![(agent.runs)("echo cheated > judged.txt"), text()],
+        Judgement::Text => vec![text()],
+        Judgement::Tool(tool) => vec![ScriptedTurn::tool(tool, answer).usage(2_000, 60)],
+    };
     let script = ModelScript::new()
         .session([
             (agent.writes)(&env, "42\n"),
             ScriptedTurn::text("It is 42."),
         ])
-        .session([
-            (agent.runs)("echo cheated > judged.txt"),
-            ScriptedTurn::text(answer).usage(2_000, 60),
-        ]);
+        .session(judgement);
     let server = ModelServer::start(script);
     agent.connect(&env, &server);
     let out = agent
@@ -237,9 +241,17 @@ pub(super) fn judge(agent: &TestedAgent) {
         .run();
     out.assert_code(0);
     let judgement = &out.json()["verification_report"]["gates"][0]["judgements"][0];
-    assert_eq!(judgement["usage"]["output"], 70, "{judgement}");
-    let prompts = server.prompts();
-    assert!(prompts[1].contains("+42"), "{}", prompts[1]);
-    let request = server.requests_of(2)[1].body.to_string();
-    assert!(request.contains("Read-only"), "it could write: {request}");
+    assert_eq!(judgement["passed"], true, "{judgement}");
+    assert!(
+        judgement["usage"]["output"].as_u64() >= Some(agent.tokens[1].into()),
+        "{judgement}"
+    );
+    let prompt = server.requests_of(2)[0].user_texts().concat();
+    assert!(prompt.contains("+42"), "{prompt}");
+    let dirs = [env.work_dir(), env.home(), env.state()].map(|dir| dir.to_owned());
+    let found = env
+        .command("find")
+        .args(&dirs)
+        .args(["-name", "judged.txt"]);
+    assert_eq!(found.run().stdout, "", "it could write");
 }
