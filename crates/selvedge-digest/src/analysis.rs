@@ -84,9 +84,9 @@ impl Analysis {
         }
         if found.suppressed > 0 {
             let number = found.suppressed;
-            let plural = if number == 1 { "" } else { "s" };
+            let were = if number == 1 { " was" } else { "s were" };
             notes.push(format!(
-                "{number} more report{plural} stood in the last output that passed"
+                "{number} more report{were} already in the last output that passed"
             ));
         }
         let (total, telling, document) = (lines.total, lines.salient_count, lines.is_xml);

@@ -42,7 +42,7 @@ pub(crate) fn find_contradiction(
     let now = now.filter(|_| before.executed > 0)?;
     if now.failed > 0 {
         let failed = now.failed;
-        let reason = format!("exited with 0, but its output says that {failed} tests failed");
+        let reason = format!("exited with 0, but its output shows that {failed} tests failed");
         return Some(reason.into());
     }
     if before.complete && !now.complete {

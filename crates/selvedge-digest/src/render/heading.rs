@@ -23,7 +23,7 @@ pub(super) fn success_heading(analysis: &Analysis) -> String {
     }
     let failed = analysis.tests.as_ref().map_or(0, |tests| tests.failed);
     if failed > 0 {
-        let _ = write!(line, "; the output tells of {failed} that failed");
+        let _ = write!(line, "; the output shows {failed} that failed");
     }
     if analysis.failures_total > 0 && analysis.warnings_only {
         let _ = write!(
@@ -43,7 +43,7 @@ fn reported_heading(analysis: &Analysis) -> String {
             "exit 0, {} of {lines} of output may tell of trouble",
             analysis.salient_count
         ),
-        0 => format!("exit 0, an XML document of {lines} that tells of nothing known"),
+        0 => format!("exit 0, an XML document of {lines} in an unknown format"),
         total if analysis.warnings_only => {
             format!(
                 "exit 0, {} in {lines} of output",

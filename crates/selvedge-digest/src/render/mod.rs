@@ -43,7 +43,7 @@ const ABOVE_WARNINGS: f32 = 5.0;
 const BEFORE_WARNINGS: usize = 85;
 
 /// Shown if there is neither a failure nor a salient line.
-const NO_FAILURE_FOUND: &str = "no line of the output says what failed";
+const NO_FAILURE_FOUND: &str = "no line of the output shows what failed";
 
 /// Maximum number of failures that are listed without headlines.
 const MAX_LISTED: usize = 12;

@@ -75,7 +75,7 @@ fn passing_output_excludes_known_reports() {
     assert_eq!(files, [Some("src/new.c")]);
     assert_eq!(
         analysis.notes,
-        ["1 more report stood in the last output that passed"]
+        ["1 more report was already in the last output that passed"]
     );
 }
 

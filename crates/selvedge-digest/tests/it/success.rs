@@ -64,7 +64,7 @@ fn success_does_not_hide_failed_tests() {
     let digest = analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(0));
     assert_eq!(
         digest.render(DigestBudget::default()).text,
-        "ok: exit 0, 1 test passed; the output tells of 2 that failed\n"
+        "ok: exit 0, 1 test passed; the output shows 2 that failed\n"
     );
 }
 

@@ -53,7 +53,7 @@ fn missing_report_problem(tests: Option<&TestSummary>) -> Option<String> {
     };
     if tests.failed > 0 {
         return Some(format!(
-            "its output says that {} tests failed",
+            "its output shows that {} tests failed",
             tests.failed
         ));
     }
@@ -72,7 +72,7 @@ fn contradiction(
     if tests.failed > 0 {
         let failed = tests.failed;
         return Some(format!(
-            "the report of {runner} says that {failed} tests failed"
+            "the report of {runner} shows that {failed} tests failed"
         ));
     }
     if tests.executed == 0 {
@@ -81,7 +81,7 @@ fn contradiction(
     let printed = printed.filter(|printed| printed.complete && printed.failed > 0)?;
     let failed = printed.failed;
     Some(format!(
-        "its output says that {failed} tests failed, but the report of {runner} does not contain them"
+        "its output shows that {failed} tests failed, but the report of {runner} does not contain them"
     ))
 }
 

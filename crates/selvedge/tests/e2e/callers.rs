@@ -65,7 +65,7 @@ fn mcp_tools_serve_claude_code() {
     assert_eq!(result(&out), "It is 42.");
     let last = server.requests().last().unwrap().body.to_string();
     for part in [
-        "1 of 1 do not hold",
+        "1 of 1 failed",
         "answer: FAIL (exited with 2)",
         "verified: 1 check passed",
     ] {

@@ -337,7 +337,7 @@ fn judge_is_told_about_omitted_parts_of_the_diff() {
     let judge_prompt = &prompts_of(&env, "one")[0];
     assert!(judge_prompt.len() < 200_000, "{} bytes", judge_prompt.len());
     assert!(judge_prompt.contains("+++ b/numbers"), "{judge_prompt}");
-    assert!(judge_prompt.contains("the rest is not shown"));
+    assert!(judge_prompt.contains("bytes are shown"));
 }
 
 #[test]

@@ -227,7 +227,7 @@ impl JsonDocument {
             return;
         }
         if !complete {
-            findings.add_note("a JSON report ends early: what it says after that is not known");
+            findings.add_note("a JSON report ends early: the rest is unknown");
         }
         // Its first lines were shown before it was recognised.
         findings.mark_reported(self.first..=self.number);

@@ -262,9 +262,7 @@ impl JunitXmlParser {
             if let Some(file) = &suite.file {
                 draft.set_location(file, None, None);
             }
-            draft.push_message(&format!(
-                "{untold} failed outside of the tests that are told"
-            ));
+            draft.push_message(&format!("{untold} failed outside of the listed tests"));
             findings.add_test(draft);
             suite.failed_seen += untold;
             suite.tests_seen += untold;
@@ -278,7 +276,7 @@ impl JunitXmlParser {
         // Some reports omit skipped tests.
         if suite.tests > suite.tests_seen.saturating_add(suite.skipped) {
             findings.add_note(format!(
-                "junit: the report counts {} tests and tells {}",
+                "junit: the report counts {} tests and lists {}",
                 suite.tests, suite.tests_seen
             ));
         }

@@ -128,7 +128,7 @@ impl XmlDocument {
 
     fn finish_truncated(mut self, findings: &mut Findings) {
         if let Some(report) = &mut self.report {
-            findings.add_note("an XML report ends early: what it says after that is not known");
+            findings.add_note("an XML report ends early: the rest is unknown");
             report.finish_truncated(findings);
         }
     }

@@ -127,7 +127,7 @@ pub(super) fn tool_descriptions() -> Value {
             "Replaces a piece of a file. The piece must occur in it exactly once.",
             json!({
                 "path": path(),
-                "old_text": text("The piece as it stands in the file, with its indentation"),
+                "old_text": text("The exact text in the file, with its indentation"),
                 "new_text": text("What is to stand there instead"),
             }),
             &["path", "old_text", "new_text"],

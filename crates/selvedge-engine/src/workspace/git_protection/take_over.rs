@@ -54,7 +54,7 @@ enum TakeOverError {
     Workspace(#[from] WorkspaceError),
     #[error("{0} has changed meanwhile")]
     ChangedMeanwhile(String),
-    #[error("git is at work in the repository: {} exists", .0.display())]
+    #[error("git is running in the repository: {} exists", .0.display())]
     Locked(PathBuf),
     #[error("its content is not a list of files")]
     InvalidIndex,
