@@ -31,7 +31,7 @@ const FILTER: &str = "SELVEDGE_CORPUS";
 const MISSES_ONLY: &str = "SELVEDGE_CORPUS_MISSES";
 
 #[test]
-#[ignore = "long, and its bars are not met yet: `cargo xtask trust` runs it"]
+#[ignore = "long: `cargo xtask trust` runs it"]
 #[allow(clippy::print_stdout, reason = "the rows of `cargo xtask trust`")]
 fn corpus_meets_its_bars() {
     let projects = project::load_all();
