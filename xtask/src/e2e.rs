@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::thread::ScopedJoinHandle;
 
 use self::matrix::{AGENTS, AgentMatrix, GATE};
 use crate::XtaskResult;
@@ -136,13 +137,27 @@ pub(crate) fn suite_command(args: &[&str]) -> XtaskResult<Command> {
     let mut tests = test_command(args);
     let filters: Vec<_> = args.iter().filter(|it| !it.starts_with('-')).collect();
     let is_about_packages = |filter: &&&str| filter.starts_with(PACKAGE_TESTS);
-    if filters.is_empty() || !filters.iter().all(is_about_packages) {
-        provide_agents(&mut tests)?;
+    let needs_agents = filters.is_empty() || !filters.iter().all(is_about_packages);
+    let needs_packages = filters.is_empty() || filters.iter().any(is_about_packages);
+    // Installing mostly waits for registries, and packing is done by one core.
+    let (agents, packages) = std::thread::scope(|scope| {
+        let agents = needs_agents.then(|| scope.spawn(AgentPrograms::install));
+        let packages = needs_packages.then(|| scope.spawn(PackagePrograms::install));
+        (agents.map(join), packages.map(join))
+    });
+    if let Some(agents) = agents {
+        agents?.set_variables(&mut tests)?;
     }
-    if filters.is_empty() || filters.iter().any(is_about_packages) {
-        provide_packages(&mut tests)?;
+    if let Some(packages) = packages {
+        packages?.set_variables(&mut tests)?;
     }
     Ok(tests)
+}
+
+/// Waits for a thread, and panics if it did.
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    let joined = thread.join();
+    joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn test_command(args: &[&str]) -> Command {
@@ -151,41 +166,78 @@ fn test_command(args: &[&str]) -> Command {
     tests
 }
 
-fn provide_agents(tests: &mut Command) -> XtaskResult {
-    let programs = install_npm("", "e2e-agents")?;
-    let python = install_python("python", "requirements.txt")?;
-    let agents = AGENTS_IN_PYTHON
-        .iter()
-        .map(|name| install_python(name, &format!("requirements-{name}.txt")))
-        .collect::<XtaskResult<Vec<_>>>()?;
-    set_programs(tests, &programs, &python, &agents)
+/// Folders with the programs of agents and test runners.
+struct AgentPrograms {
+    npm: PathBuf,
+    /// Test runners.
+    python: PathBuf,
+    /// The agents of Python, each in its own environment.
+    python_agents: Vec<PathBuf>,
 }
 
-/// Lets the suite use programs in these folders.
-fn set_programs(
-    tests: &mut Command,
-    programs: &Path,
-    python: &Path,
-    agents: &[PathBuf],
-) -> XtaskResult {
-    let folders = std::iter::once(programs).chain(agents.iter().map(PathBuf::as_path));
-    tests
-        .env("PATH", path_with(&[programs, python])?)
-        .env("SELVEDGE_E2E_PROGRAMS", std::env::join_paths(folders)?);
-    Ok(())
-}
-
-fn provide_packages(tests: &mut Command) -> XtaskResult {
-    let npm = install_npm("dist", "e2e-dist-npm")?;
-    let pip = install_python("dist", "dist/requirements.txt")?;
-    tests.env(
-        "SELVEDGE_E2E_DIST_PROGRAMS",
-        std::env::join_paths([&npm, &pip])?,
-    );
-    if std::env::var_os(PACKAGES).is_none() {
-        tests.env(PACKAGES, write_packages()?);
+impl AgentPrograms {
+    fn install() -> XtaskResult<Self> {
+        std::thread::scope(|scope| {
+            let npm = scope.spawn(|| install_npm("", "e2e-agents"));
+            let python = scope.spawn(|| install_python("python", "requirements.txt"));
+            let python_agents = AGENTS_IN_PYTHON.map(|name| {
+                scope.spawn(move || install_python(name, &format!("requirements-{name}.txt")))
+            });
+            Ok(Self {
+                npm: join(npm)?,
+                python: join(python)?,
+                python_agents: python_agents
+                    .into_iter()
+                    .map(join)
+                    .collect::<XtaskResult<_>>()?,
+            })
+        })
     }
-    Ok(())
+
+    /// Lets the suite use the programs.
+    fn set_variables(&self, tests: &mut Command) -> XtaskResult {
+        let folders = std::iter::once(&self.npm).chain(&self.python_agents);
+        tests
+            .env("PATH", path_with(&[&self.npm, &self.python])?)
+            .env("SELVEDGE_E2E_PROGRAMS", std::env::join_paths(folders)?);
+        Ok(())
+    }
+}
+
+/// Folders of package managers, and of packages of the program.
+struct PackagePrograms {
+    npm: PathBuf,
+    pip: PathBuf,
+    /// None: the packages of the variable `PACKAGES`.
+    packages: Option<PathBuf>,
+}
+
+impl PackagePrograms {
+    fn install() -> XtaskResult<Self> {
+        std::thread::scope(|scope| {
+            let npm = scope.spawn(|| install_npm("dist", "e2e-dist-npm"));
+            let pip = scope.spawn(|| install_python("dist", "dist/requirements.txt"));
+            let packages = match std::env::var_os(PACKAGES) {
+                Some(_) => None,
+                None => Some(write_packages()?),
+            };
+            Ok(Self {
+                npm: join(npm)?,
+                pip: join(pip)?,
+                packages,
+            })
+        })
+    }
+
+    /// Lets the suite use the programs.
+    fn set_variables(&self, tests: &mut Command) -> XtaskResult {
+        let folders = std::env::join_paths([&self.npm, &self.pip])?;
+        tests.env("SELVEDGE_E2E_DIST_PROGRAMS", folders);
+        if let Some(packages) = &self.packages {
+            tests.env(PACKAGES, packages);
+        }
+        Ok(())
+    }
 }
 
 /// Writes the packages of the debug program, without symbols; returns their folder.

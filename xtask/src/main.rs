@@ -26,7 +26,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 /// Result of a task.
-type XtaskResult<T = ()> = Result<T, Box<dyn Error>>;
+type XtaskResult<T = ()> = Result<T, Box<dyn Error + Send + Sync>>;
 
 const HELP: &str = "\
 cargo xtask TASK

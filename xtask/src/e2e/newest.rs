@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Map, Value};
 
 use super::{
-    AGENTS_IN_PYTHON, PINNED, SUITE, install_python, programs_in, run_suite, set_programs,
+    AGENTS_IN_PYTHON, AgentPrograms, PINNED, SUITE, install_python, programs_in, run_suite,
     test_command,
 };
 use crate::XtaskResult;
@@ -44,10 +44,10 @@ pub(super) fn run(args: &[&str]) -> XtaskResult {
     let npm = target.join("e2e-agents-newest");
     install_npm(&npm)?;
     let mut versions = npm_versions(&npm)?;
-    let mut agents = Vec::new();
+    let mut python_agents = Vec::new();
     for (name, package) in PYTHON_PACKAGES {
-        let (programs, version) = install_newest_python(&target, name, package)?;
-        agents.push(programs);
+        let (folder, version) = install_newest_python(&target, name, package)?;
+        python_agents.push(folder);
         versions.push(version);
     }
     // Test runners stay as pinned.
@@ -57,7 +57,12 @@ pub(super) fn run(args: &[&str]) -> XtaskResult {
         args => args,
     };
     let mut tests = test_command(filters);
-    set_programs(&mut tests, &programs_in(&npm), &python, &agents)?;
+    let programs = AgentPrograms {
+        npm: programs_in(&npm),
+        python,
+        python_agents,
+    };
+    programs.set_variables(&mut tests)?;
     let (ended, matrix, _) = run_suite(&mut tests)?;
     let mut report = String::from("| agent | pinned | newest | result |\n|---|---|---|---|\n");
     let mut has_failed = !ended.success();
