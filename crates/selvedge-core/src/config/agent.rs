@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::check::TableError;
 use super::diagnostic::with_hint;
@@ -16,6 +17,7 @@ use crate::model::{AgentKind, AgentSpec};
 #[serde(expecting = "a table")]
 pub(super) struct AgentTable {
     #[serde(default, deserialize_with = "configurable_kind")]
+    #[schemars(transform = remove_other_kinds)]
     kind: Option<AgentKind>,
     program: Option<CommandLine>,
     args: Option<Vec<String>>,
@@ -35,6 +37,20 @@ pub(super) struct AgentTable {
 enum PromptInput {
     Stdin,
     Argument,
+}
+
+/// Limits the schema of a kind to those that can be configured.
+fn remove_other_kinds(schema: &mut Schema) {
+    let is_configurable = |kind: &Value| {
+        let name = kind.get("const").and_then(Value::as_str);
+        name.is_none_or(|name| AgentKind::ALL.iter().any(|kind| kind.name() == name))
+    };
+    let choices = schema.get_mut("anyOf").and_then(Value::as_array_mut);
+    for choice in choices.into_iter().flatten() {
+        if let Some(kinds) = choice.get_mut("oneOf").and_then(Value::as_array_mut) {
+            kinds.retain(is_configurable);
+        }
+    }
 }
 
 /// Reads a kind that an agent can have.
