@@ -264,6 +264,7 @@ impl RunContext {
         if !is_needed || done.exists() {
             return Ok(());
         }
+        self.verification_rooms.forget_snapshot();
         let (workspace, session) = (&run.spec.workspace, ProtectedSession::Setup);
         let (git, supervisor) =
             ProtectedGit::begin(workspace, &self.run_dir, session, &self.checks).await?;
@@ -301,6 +302,7 @@ impl RunContext {
     ) -> Result<Input, CheckError> {
         let name = snapshot_name(run, moment);
         let run_dir = self.run_dir.clone();
+        self.verification_rooms.forget_snapshot();
         let (snapshot, unkept, changed_tools) = self
             .with_workspace("cannot take a snapshot", move |workspace| {
                 let snapshot = workspace.snapshot_kept(&name)?;
@@ -322,6 +324,10 @@ impl RunContext {
                 Ok((snapshot, unkept, changed_tools))
             })
             .await?;
+        // A backup is followed by a restore.
+        if moment != SnapshotReason::Backup {
+            self.verification_rooms.note_snapshot(&snapshot);
+        }
         Ok(Input::Snapshotted {
             effect,
             tree: snapshot.tree,
@@ -339,7 +345,7 @@ impl RunContext {
     ) -> Result<(), CheckError> {
         self.install_dependencies(run, progress, cancel).await?;
         // No agent has built what is in the workspace by now.
-        if run.attempts.len() == 1 {
+        if run.attempts.len() == 1 && !self.verification_rooms.is_filled() {
             self.open_verification_room(run, true, progress).await?;
         }
         if self.workspace.is_some() {
@@ -364,6 +370,7 @@ impl RunContext {
     }
 
     async fn restore_snapshot(&self, effect: EffectId, tree: TreeId) -> Result<Input, CheckError> {
+        self.verification_rooms.forget_snapshot();
         let restored = self
             .with_workspace("cannot restore the snapshot", move |workspace| {
                 workspace.restore(&tree)
@@ -408,6 +415,7 @@ impl RunContext {
             .unwrap_or(u64::MAX)
             .min(limits.wall_ms);
         let agent = run.spec.agent_of(attempt.retry);
+        self.verification_rooms.forget_snapshot();
         let (workspace, session) = (&run.spec.workspace, ProtectedSession::Agent);
         let begun = ProtectedGit::begin(workspace, &self.run_dir, session, &self.agents).await;
         let (git, supervisor) = match begun {

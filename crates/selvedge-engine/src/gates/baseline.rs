@@ -12,7 +12,7 @@ use super::baseline_cache::BaselineCache;
 use super::check_runner::{CheckDeadline, VerificationContext, millis};
 use super::trees::{VerificationTrees, run_blocking};
 use super::verification::{check_reports, run_steps};
-use super::written_files::FilesBeforeChecks;
+use super::written_files::{FilesBeforeChecks, WrittenFiles};
 use crate::activity::Progress;
 use crate::check_error::CheckError;
 use crate::workspace::Workspace;
@@ -64,35 +64,39 @@ impl BaselineRun<'_> {
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<(Vec<CheckReport>, Vec<String>), CheckError> {
-        if let Some((trees, tree)) = self
-            .start
-            .filter(|(trees, _)| trees.verification_room.is_some())
+        let mut entered = None;
+        if let Some((trees, tree)) = self.start
+            && let Some(room) = &trees.verification_room
         {
-            trees.ensure_tree(tree).await?;
+            entered = trees.enter(room.clone(), tree).await?.files;
         }
         self.context.reset(progress, cancel).await?;
-        let before = match self.start {
-            Some((trees, _)) => Some(FilesBeforeChecks::capture(&trees.workspace).await?),
-            None => None,
+        let entered = entered.filter(|_| self.context.setup.reset.is_empty());
+        let before = match (self.start, entered) {
+            (Some((trees, _)), Some(files)) => {
+                Some(FilesBeforeChecks::new(&trees.workspace, files))
+            }
+            (Some((trees, _)), None) => Some(FilesBeforeChecks::capture(&trees.workspace).await?),
+            (None, _) => None,
         };
         let deadline = CheckDeadline::new(began + self.limit);
         let findings = run_steps(&self.context, self.steps, &deadline, progress, cancel).await?;
         let checks = check_reports(self.steps, findings, self.context.supervisor.redactor())?;
         let mut written = Vec::new();
-        if let Some((trees, tree)) = self.start {
-            let mut is_settled = false;
-            if let Some(before) = before {
-                let steps = self.context.with_setup(self.steps);
-                let (found, is_same) = before.find_written(tree, &steps).await?;
-                written.extend(found);
-                is_settled = is_same;
-            }
+        if let Some(((trees, tree), before)) = self.start.zip(before) {
+            let steps = self.context.with_setup(self.steps);
+            let WrittenFiles {
+                found,
+                is_same,
+                excluded,
+            } = before.find_written(tree, &steps).await?;
+            written.extend(found);
             if let Some(room) = &trees.verification_room {
                 let room = room.clone();
-                let keep = move |_: &Workspace| room.keep_built();
+                let keep = move |_: &Workspace| room.keep_built(&excluded);
                 let what = "cannot store what the checks built";
                 run_blocking(&trees.workspace, what, keep).await?;
-            } else if !is_settled {
+            } else if !is_same {
                 trees.ensure_tree(tree).await?;
             }
             self.cache.put_written(tree, self.steps, &written);

@@ -157,8 +157,8 @@ impl CrossVerification<'_> {
             )?);
         }
         let steps = self.context.with_setup(self.steps);
-        let (written, _) = before.find_written(&self.trees.trees.start, &steps).await?;
-        self.written.extend(written);
+        let written = before.find_written(&self.trees.trees.start, &steps).await?;
+        self.written.extend(written.found);
         if self.rerun_failed {
             let trees = VerificationTrees {
                 judged: crossed,

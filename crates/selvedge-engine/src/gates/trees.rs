@@ -6,7 +6,7 @@ use std::path::Path;
 use selvedge_core::model::TreeId;
 
 use crate::check_error::CheckError;
-use crate::workspace::{VerificationRoom, Workspace, WorkspaceError};
+use crate::workspace::{EnteredTree, VerificationRoom, Workspace, WorkspaceError};
 
 /// Snapshots of one workspace, and the two trees that a verification needs.
 #[derive(Debug, Clone)]
@@ -44,12 +44,19 @@ impl VerificationTrees {
     pub(crate) async fn ensure_tree(&self, tree: &TreeId) -> Result<bool, CheckError> {
         match self.verification_room.clone() {
             None => ensure_workspace_tree(&self.workspace, tree).await,
-            Some(room) => {
-                let tree = tree.clone();
-                let enter = move |_: &Workspace| room.enter(&tree);
-                run_blocking(&self.workspace, "cannot restore the snapshot", enter).await
-            }
+            Some(room) => Ok(self.enter(room, tree).await?.differed),
         }
+    }
+
+    /// Makes a room equal to a tree.
+    pub(super) async fn enter(
+        &self,
+        room: VerificationRoom,
+        tree: &TreeId,
+    ) -> Result<EnteredTree, CheckError> {
+        let tree = tree.clone();
+        let enter = move |_: &Workspace| room.enter(&tree);
+        run_blocking(&self.workspace, "cannot restore the snapshot", enter).await
     }
 
     /// Makes the folder equal to the judged tree after checks have run on it, and discards what they built.

@@ -130,14 +130,20 @@ pub async fn verify(
     let mut trees = verification.trees.clone();
     let guard = verification.run_guard(trees.as_mut()).await?;
     let delivered = trees.as_ref().map(|trees| trees.judged.clone());
-    let mut absent = Vec::new();
+    let (mut absent, mut files) = (Vec::new(), None);
     if let (Some(open), Some(trees)) = (&verification.verification_room, trees.as_mut()) {
-        absent = trees
+        let entered = trees
             .enter_verification_room(&open.verification_room)
             .await?;
+        // A setup may write files.
+        let setup = &verification.setup;
+        files = entered
+            .files
+            .filter(|_| setup.run.is_empty() && setup.reset.is_empty());
+        absent = entered.absent;
     }
     let (mut report, put_back) = if verification.verification_room.is_some() {
-        let report = set_up_and_run(verification, steps, trees, progress, cancel).await?;
+        let report = set_up_and_run(verification, steps, trees, files, progress, cancel).await?;
         (report, Vec::new())
     } else {
         let (git, supervisor) = ProtectedGit::begin(
@@ -151,7 +157,7 @@ pub async fn verify(
             supervisor,
             ..verification.clone()
         };
-        let report = set_up_and_run(&protected, steps, trees, progress, cancel).await;
+        let report = set_up_and_run(&protected, steps, trees, None, progress, cancel).await;
         // Cancelled checks have changed files, too.
         let put_back = git.end().await;
         (report?, put_back)
@@ -197,11 +203,13 @@ fn mention_absent_files(absent: &[PathBuf], checks: &mut [CheckReport]) {
     }
 }
 
-/// Installs dependencies again if the attempt changed them, then runs the checks.
+/// Installs dependencies again if the attempt changed them, then runs the checks. `files` are the current ones, if they
+/// are known.
 async fn set_up_and_run(
     verification: &Verification,
     steps: &[Step],
     trees: Option<VerificationTrees>,
+    files: Option<FilesBeforeChecks>,
     progress: &dyn Progress,
     cancel: &CancellationToken,
 ) -> Result<Report, CheckError> {
@@ -217,7 +225,7 @@ async fn set_up_and_run(
         let trees = verification.crossed_trees(trees);
         changed_tools = setup.install_again(&trees, steps, changed_tools).await?;
     }
-    let report = run_checks(verification, steps, trees, progress, cancel).await?;
+    let report = run_checks(verification, steps, trees, files, progress, cancel).await?;
     Ok(Report {
         changed_tools: changed_tools.map(Box::new),
         ..report
@@ -228,6 +236,7 @@ async fn run_checks(
     verification: &Verification,
     steps: &[Step],
     trees: Option<VerificationTrees>,
+    files: Option<FilesBeforeChecks>,
     progress: &dyn Progress,
     cancel: &CancellationToken,
 ) -> Result<Report, CheckError> {
@@ -236,12 +245,13 @@ async fn run_checks(
     let deadline = CheckDeadline::new(Instant::now() + verification.limit);
     let ((findings, mut written, is_settled), changed) = futures_util::try_join!(
         async {
-            let before = verification.capture_files(trees.as_ref()).await?;
+            let before = verification.capture_files(trees.as_ref(), files).await?;
             let findings = run_steps(&place, steps, &deadline, progress, cancel).await?;
             let (mut written, mut is_same) = (BTreeSet::new(), false);
             if let (Some(before), Some(trees)) = (before, trees.as_ref()) {
                 let steps = place.with_setup(steps);
-                (written, is_same) = before.find_written(&trees.start, &steps).await?;
+                let after = before.find_written(&trees.start, &steps).await?;
+                (written, is_same) = (after.found, after.is_same);
             }
             let is_settled = restore_judged_tree(trees.as_ref(), &findings, is_same).await?;
             Ok((findings, written, is_settled))
@@ -416,14 +426,16 @@ impl Verification {
     }
 
     /// Captures the files before a run of the checks. Without a baseline it is not known which files checks write
-    /// themselves, so none are compared.
+    /// themselves, so none are compared. `known` are the current files, if they are known.
     async fn capture_files(
         &self,
         trees: Option<&VerificationTrees>,
+        known: Option<FilesBeforeChecks>,
     ) -> Result<Option<FilesBeforeChecks>, CheckError> {
-        match trees.filter(|_| self.written_before.is_some()) {
-            Some(trees) => Ok(Some(FilesBeforeChecks::capture(&trees.workspace).await?)),
-            None => Ok(None),
+        match (trees.filter(|_| self.written_before.is_some()), known) {
+            (Some(_), Some(known)) => Ok(Some(known)),
+            (Some(trees), None) => Ok(Some(FilesBeforeChecks::capture(&trees.workspace).await?)),
+            (None, _) => Ok(None),
         }
     }
 

@@ -8,18 +8,28 @@ use parking_lot::Mutex;
 use selvedge_core::model::TreeId;
 
 use super::trees::{VerificationTrees, run_blocking};
+use super::written_files::FilesBeforeChecks;
 use crate::activity::{Activity, Progress};
 use crate::check_error::CheckError;
 use crate::process::Supervisor;
 use crate::sandbox::{VerificationRoomMounts, WorkspaceSandbox};
-use crate::workspace::{VerificationRoom, VerificationRoomMount, Workspace};
+use crate::workspace::{
+    ExcludedPath, JudgedTree, Snapshot, VerificationRoom, VerificationRoomMount, Workspace,
+};
 
 /// Name of the room's folder in the run's directory.
 const FOLDER: &str = "room";
 
 /// The verification room of a run, once there is one.
 #[derive(Debug, Clone, Default)]
-pub struct VerificationRoomSlot(Arc<Mutex<Option<VerificationRoom>>>);
+pub struct VerificationRoomSlot(Arc<Mutex<SlotState>>);
+
+#[derive(Debug, Default)]
+struct SlotState {
+    room: Option<VerificationRoom>,
+    /// The paths that the last snapshot of the workspace does not cover, if nothing has changed the workspace since.
+    excluded: Option<Vec<ExcludedPath>>,
+}
 
 /// A verification room in which checks can be started.
 #[derive(Debug, Clone)]
@@ -30,6 +40,21 @@ pub struct OpenVerificationRoom {
 }
 
 impl VerificationRoomSlot {
+    /// Notes a snapshot of the workspace, so that the next room is opened without another survey.
+    pub fn note_snapshot(&self, snapshot: &Snapshot) {
+        self.0.lock().excluded = Some(snapshot.all_excluded.clone());
+    }
+
+    /// Forgets the snapshot, because the workspace may change.
+    pub(crate) fn forget_snapshot(&self) {
+        self.0.lock().excluded = None;
+    }
+
+    /// Whether there is a room.
+    pub(crate) fn is_filled(&self) -> bool {
+        self.0.lock().room.is_some()
+    }
+
     /// Opens the verification room of a run; returns `None` if nothing can be mounted. `start` is the tree that the
     /// run began from, and `is_untouched` states whether no agent has run since.
     ///
@@ -47,7 +72,10 @@ impl VerificationRoomSlot {
         let Some(sandbox) = checks.sandbox().filter(|sandbox| sandbox.can_mount()) else {
             return Ok(None);
         };
-        let earlier = self.0.lock().clone();
+        let (earlier, excluded) = {
+            let mut state = self.0.lock();
+            (state.room.clone(), state.excluded.take())
+        };
         let folder = run_dir.join(FOLDER);
         if earlier.is_none() && !folder.exists() {
             progress.on_activity(Activity::Note("preparing the verification room".to_owned()));
@@ -59,12 +87,13 @@ impl VerificationRoomSlot {
                 &folder,
                 &start,
                 is_untouched,
+                excluded,
                 places.result_caches(),
                 earlier.as_ref(),
             )
         };
         let room = run_blocking(origin, "cannot prepare the verification room", open).await?;
-        self.0.lock().clone_from(&room);
+        self.0.lock().room.clone_from(&room);
         Ok(room.map(|room| OpenVerificationRoom {
             verification_room: room,
             checks: checks.clone(),
@@ -112,23 +141,39 @@ impl OpenVerificationRoom {
     }
 }
 
+/// A room with the files of an attempt.
+#[derive(Debug)]
+pub(super) struct EnteredRoom {
+    /// The ignored files that the attempt created or changed, which are absent.
+    pub(super) absent: Vec<PathBuf>,
+    /// The room's files, if they are known.
+    pub(super) files: Option<FilesBeforeChecks>,
+}
+
 impl VerificationTrees {
     /// Changes `trees` to those of the room: the judged tree there is the attempt's without the ignored files that it
-    /// created or changed. Returns the paths of these files.
+    /// created or changed.
     pub(super) async fn enter_verification_room(
         &mut self,
         room: &VerificationRoom,
-    ) -> Result<Vec<PathBuf>, CheckError> {
+    ) -> Result<EnteredRoom, CheckError> {
         let (start, judged, entered) = (self.start.clone(), self.judged.clone(), room.clone());
         let enter = move |_: &Workspace| {
             entered.forget_entered_tree();
             entered.enter_without_ignored(&start, &judged)
         };
         let what = "cannot copy the attempt's files into the verification room";
-        let (judged, absent) = run_blocking(&self.workspace, what, enter).await?;
-        self.judged = judged;
+        let JudgedTree {
+            tree,
+            absent,
+            files,
+        } = run_blocking(&self.workspace, what, enter).await?;
+        self.judged = tree;
         self.workspace = room.workspace().clone();
         self.verification_room = Some(room.clone());
-        Ok(absent)
+        Ok(EnteredRoom {
+            absent,
+            files: files.map(|files| FilesBeforeChecks::new(&self.workspace, files)),
+        })
     }
 }

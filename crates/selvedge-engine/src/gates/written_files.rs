@@ -9,11 +9,23 @@ use selvedge_core::model::{Step, TreeId};
 
 use super::trees::run_blocking;
 use crate::check_error::CheckError;
-use crate::workspace::{FileStatIndex, Workspace};
+use crate::workspace::{ExcludedPath, FileStatIndex, Workspace};
 
 const DOING: &str = "cannot compare the files around the checks";
 
+/// Files that were written while checks ran.
+#[derive(Debug)]
+pub(super) struct WrittenFiles {
+    /// Those of the test side and of installed tools.
+    pub(super) found: BTreeSet<String>,
+    /// Whether no file of any kind was written.
+    pub(super) is_same: bool,
+    /// Paths that snapshots do not cover, after the checks.
+    pub(super) excluded: Vec<ExcludedPath>,
+}
+
 /// Files of a workspace before a run of the checks.
+#[derive(Debug)]
 pub(super) struct FilesBeforeChecks {
     workspace: Workspace,
     stats: FileStatIndex,
@@ -21,20 +33,25 @@ pub(super) struct FilesBeforeChecks {
 
 impl FilesBeforeChecks {
     pub(super) async fn capture(workspace: &Workspace) -> Result<Self, CheckError> {
-        let prints = run_blocking(workspace, DOING, Workspace::capture_files).await?;
-        Ok(Self {
+        let stats = run_blocking(workspace, DOING, Workspace::capture_files).await?;
+        Ok(Self::new(workspace, stats))
+    }
+
+    /// From metadata since which nothing has run in the workspace.
+    pub(super) fn new(workspace: &Workspace, stats: FileStatIndex) -> Self {
+        Self {
             workspace: workspace.clone(),
-            stats: prints,
-        })
+            stats,
+        }
     }
 
     /// Finds files of the test side and of installed tools that were written since the capture. Sides are those of
-    /// `start`, the tree before the attempt. The second value states whether no file of any kind was written.
+    /// `start`, the tree before the attempt.
     pub(super) async fn find_written(
         self,
         start: &TreeId,
         steps: &[Step],
-    ) -> Result<(BTreeSet<String>, bool), CheckError> {
+    ) -> Result<WrittenFiles, CheckError> {
         let (start, steps, before) = (start.clone(), steps.to_vec(), self.stats);
         let find = move |workspace: &Workspace| {
             let after = workspace.capture_files()?;
@@ -52,7 +69,11 @@ impl FilesBeforeChecks {
                 let paths: Vec<String> = written.files.iter().map(|it| name(it)).collect();
                 found.extend(find_written_tests(&base, &paths, &steps));
             }
-            Ok((found, before.is_same_tree(&after)))
+            Ok(WrittenFiles {
+                found,
+                is_same: before.is_same_tree(&after),
+                excluded: after.into_excluded(),
+            })
         };
         run_blocking(&self.workspace, DOING, find).await
     }

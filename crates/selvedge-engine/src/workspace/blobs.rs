@@ -1,10 +1,10 @@
-//! Reads stored bytes with one `git cat-file --batch` process.
+//! Reads stored bytes with one `git cat-file --batch` process, which is started by the first request.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::thread;
 
@@ -17,40 +17,52 @@ const DOING: &str = "read a snapshot";
 
 /// Reads blobs. Dropping it ends its process.
 pub(super) struct BlobReader {
+    git: GitProgram,
+    git_dir: PathBuf,
+    process: Option<BatchProcess>,
+    /// Objects that were requested and are not read yet.
+    requested: VecDeque<String>,
+}
+
+struct BatchProcess {
     child: Child,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
-    /// Objects that were requested and are not read yet.
-    requested: VecDeque<String>,
-    git_dir: PathBuf,
 }
 
-impl BlobReader {
-    pub(super) fn open(
-        git: &GitProgram,
-        shadow: &ShadowRepository,
-    ) -> Result<Self, WorkspaceError> {
-        let git_dir = shadow.dir().to_owned();
-        let mut command = git.command(&git_dir, &git_dir);
+impl BatchProcess {
+    fn start(git: &GitProgram, git_dir: &Path) -> io::Result<Self> {
+        let mut command = git.command(git_dir, git_dir);
         command
             .args(["cat-file", "--batch"])
             .stdin(Stdio::piped())
             .stderr(Stdio::null());
-        let mut child = spawn_with_blocked_signals(|| command.spawn())
-            .map_err(|e| WorkspaceError::io(DOING, &git_dir, e))?;
+        let mut child = spawn_with_blocked_signals(|| command.spawn())?;
         match (child.stdin.take(), child.stdout.take()) {
-            (Some(stdin), Some(stdout)) => Ok(Self {
+            (Some(requests), Some(answers)) => Ok(Self {
                 child,
-                requests: stdin,
-                answers: BufReader::new(stdout),
-                requested: VecDeque::new(),
-                git_dir,
+                requests,
+                answers: BufReader::new(answers),
             }),
-            _ => Err(WorkspaceError::io(
-                DOING,
-                &git_dir,
-                io::ErrorKind::BrokenPipe.into(),
-            )),
+            _ => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+}
+
+impl BlobReader {
+    pub(super) fn new(git: &GitProgram, shadow: &ShadowRepository) -> Self {
+        Self {
+            git: git.clone(),
+            git_dir: shadow.dir().to_owned(),
+            process: None,
+            requested: VecDeque::new(),
+        }
+    }
+
+    fn process(&mut self) -> io::Result<&mut BatchProcess> {
+        match &mut self.process {
+            Some(process) => Ok(process),
+            none => Ok(none.insert(BatchProcess::start(&self.git, &self.git_dir)?)),
         }
     }
 
@@ -59,7 +71,8 @@ impl BlobReader {
         if names.is_empty() {
             return Ok(());
         }
-        let mut requests = File::from(self.requests.as_fd().try_clone_to_owned()?);
+        let requests = self.process()?.requests.as_fd().try_clone_to_owned()?;
+        let mut requests = File::from(requests);
         let mut lines = names.join("\n");
         lines.push('\n');
         self.requested.extend(names);
@@ -71,8 +84,10 @@ impl BlobReader {
 
     /// Writes the bytes of the object `name`. An error of `to` is returned unchanged.
     pub(super) fn copy(&mut self, name: &str, to: &mut impl Write) -> io::Result<()> {
-        match self.requested.pop_front() {
-            None => writeln!(self.requests, "{name}")?,
+        let next = self.requested.pop_front();
+        let process = self.process()?;
+        match next {
+            None => writeln!(process.requests, "{name}")?,
             Some(next) if next == name => {}
             Some(next) => {
                 let message = format!("{next} was requested before {name}");
@@ -80,7 +95,7 @@ impl BlobReader {
             }
         }
         let mut head = String::new();
-        self.answers.read_line(&mut head)?;
+        process.answers.read_line(&mut head)?;
         let size = head
             .trim_end()
             .rsplit_once(' ')
@@ -91,9 +106,9 @@ impl BlobReader {
                 "{name} is missing from {git_dir}"
             )));
         };
-        let copied = io::copy(&mut (&mut self.answers).take(size), to)?;
+        let copied = io::copy(&mut (&mut process.answers).take(size), to)?;
         let mut end = [0];
-        self.answers.read_exact(&mut end)?;
+        process.answers.read_exact(&mut end)?;
         if copied == size {
             Ok(())
         } else {
@@ -109,7 +124,7 @@ impl BlobReader {
     }
 }
 
-impl Drop for BlobReader {
+impl Drop for BatchProcess {
     fn drop(&mut self) {
         git::kill_child(&mut self.child);
     }

@@ -29,12 +29,12 @@ impl Workspace {
         tree: &TreeId,
         wanted: impl Fn(&Path) -> bool,
     ) -> Result<BTreeMap<PathBuf, Option<Vec<u8>>>, WorkspaceError> {
-        let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
+        let mut blobs = BlobReader::new(&self.git, &self.shadow);
         let target = self.restore_target(tree, &mut blobs)?;
         let mut files = BTreeMap::new();
         let mut total = 0;
-        for (path, file) in target.files {
-            let path = path.into_path();
+        for (path, file) in &target.files {
+            let path = path.to_path_buf();
             let is_read = file.kind != FileKind::Link && total < MAX_TOTAL && wanted(&path);
             let mut bytes = CappedBuffer::default();
             if is_read {

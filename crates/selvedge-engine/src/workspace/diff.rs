@@ -1,5 +1,6 @@
 //! Compares two snapshots: as a list of files, and as a unified diff of limited size.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStringExt;
@@ -13,6 +14,8 @@ use super::error::WorkspaceError;
 use super::git;
 use super::ids::BlobId;
 use super::import::{FILES_FOLDER, FileKind};
+use super::relative::RelativePath;
+use super::target::RestoreTarget;
 use crate::process::spawn_with_blocked_signals;
 
 const DOING: &str = "compare two snapshots";
@@ -64,7 +67,7 @@ pub struct SnapshotChange {
 }
 
 /// A file that differs, with its version in both snapshots.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct BlobDifference {
     pub(super) path: PathBuf,
     pub(super) before: Option<(FileKind, BlobId)>,
@@ -104,6 +107,21 @@ impl BlobDifference {
     }
 }
 
+/// Compares two trees of known content, as git does.
+fn differences_of(before: &RestoreTarget, after: &RestoreTarget) -> Vec<BlobDifference> {
+    let side = |target: &RestoreTarget, path: &RelativePath| {
+        let file = target.files.get(path);
+        file.map(|file| (file.kind, file.blob))
+    };
+    let paths: BTreeSet<&RelativePath> = before.files.keys().chain(after.files.keys()).collect();
+    let compared = paths.into_iter().map(|path| BlobDifference {
+        before: side(before, path),
+        after: side(after, path),
+        path: path.to_path_buf(),
+    });
+    compared.filter(|file| file.before != file.after).collect()
+}
+
 impl Workspace {
     /// Returns the files that differ, sorted by path. Empty folders and permission bits other than the executable one
     /// are not listed, although they make snapshots unequal.
@@ -128,6 +146,9 @@ impl Workspace {
         from: &TreeId,
         to: &TreeId,
     ) -> Result<Vec<BlobDifference>, WorkspaceError> {
+        if let (Some(before), Some(after)) = (self.trees.get(from), self.trees.get(to)) {
+            return Ok(differences_of(&before, &after));
+        }
         let place = self.shadow.dir();
         let mut command = self.diff_command();
         command.args(["--raw", "--no-abbrev", "-z", from.as_str(), to.as_str()]);

@@ -63,7 +63,7 @@ impl Workspace {
         if versions.peek().is_none() {
             return Ok(Vec::new());
         }
-        let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
+        let mut blobs = BlobReader::new(&self.git, &self.shadow);
         let write = |(BlobVersion(blob), file): (BlobVersion, PathBuf)| {
             let mut written = BoundedFile::create(&file, max_bytes);
             let done = blobs.copy(&blob.to_string(), &mut written);

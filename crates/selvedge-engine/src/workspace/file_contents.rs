@@ -51,7 +51,7 @@ impl Workspace {
         if differences.is_empty() {
             return Ok(Vec::new());
         }
-        let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
+        let mut blobs = BlobReader::new(&self.git, &self.shadow);
         let mut content = |side: Option<(FileKind, BlobId)>| match side {
             None => Ok(FileContent::Absent),
             Some((FileKind::Link, _)) => Ok(FileContent::Link),
@@ -75,7 +75,7 @@ impl Workspace {
     /// # Errors
     /// The snapshot is unknown, a folder has a file's name, or the file system rejects a change.
     pub fn restore_files(&self, from: &TreeId, paths: &[PathBuf]) -> Result<(), WorkspaceError> {
-        let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
+        let mut blobs = BlobReader::new(&self.git, &self.shadow);
         let target = self.restore_target(from, &mut blobs)?;
         let to_error =
             |path: &PathBuf, error| WorkspaceError::io("restore", &self.dir.join(path), error);

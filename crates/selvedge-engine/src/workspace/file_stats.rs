@@ -6,8 +6,11 @@ use std::path::PathBuf;
 
 use super::Workspace;
 use super::error::WorkspaceError;
+use super::exclusions::{ExcludedPath, ExclusionReason};
 use super::fingerprint::FileFingerprint;
 use super::relative::RelativePath;
+use super::snapshot::DetailedSnapshot;
+use super::survey::Survey;
 
 /// Metadata of the files that snapshots cover, and of those in tool folders.
 #[derive(Debug)]
@@ -15,6 +18,8 @@ pub(crate) struct FileStatIndex {
     files: BTreeMap<RelativePath, FileFingerprint>,
     folders: BTreeMap<RelativePath, u32>,
     tools: BTreeMap<RelativePath, FileFingerprint>,
+    /// Existing paths that snapshots do not cover.
+    excluded: Vec<ExcludedPath>,
 }
 
 /// Files that were added, removed or written, relative to the workspace.
@@ -29,17 +34,43 @@ pub(crate) struct WrittenPaths {
 impl Workspace {
     /// Records inode, size and times of all files, without reading them.
     pub(crate) fn capture_files(&self) -> Result<FileStatIndex, WorkspaceError> {
-        let survey = self.survey(self.rules(), &HashSet::new())?;
-        let tools = self.scan_tools(&survey.excluded);
-        Ok(FileStatIndex {
+        Ok(self.stats_of_survey(self.survey(self.rules(), &HashSet::new())?))
+    }
+
+    /// The metadata that a survey has found.
+    pub(super) fn stats_of_survey(&self, survey: Survey) -> FileStatIndex {
+        FileStatIndex {
             files: survey.files,
             folders: survey.folders,
-            tools,
+            tools: self.scan_tools(&survey.excluded),
+            excluded: survey.excluded,
+        }
+    }
+
+    /// The metadata that a snapshot has found; `None` if it has left out files that a survey lists.
+    pub(super) fn stats_of_snapshot(&self, snapshot: DetailedSnapshot) -> Option<FileStatIndex> {
+        let is_unreadable = |it: &ExcludedPath| it.reason == ExclusionReason::Unreadable;
+        if snapshot.excluded.iter().any(is_unreadable) {
+            return None;
+        }
+        let files = snapshot.files.into_iter();
+        Some(FileStatIndex {
+            files: files
+                .map(|(path, stored)| (path, stored.fingerprint))
+                .collect(),
+            folders: snapshot.folders,
+            tools: self.scan_tools(&snapshot.excluded),
+            excluded: snapshot.excluded,
         })
     }
 }
 
 impl FileStatIndex {
+    /// Existing paths that snapshots do not cover.
+    pub(crate) fn into_excluded(self) -> Vec<ExcludedPath> {
+        self.excluded
+    }
+
     /// Returns whether a snapshot would be the same and no file has been written.
     pub(crate) fn is_same_tree(&self, after: &Self) -> bool {
         self.files == after.files && self.folders == after.folders

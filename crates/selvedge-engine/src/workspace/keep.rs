@@ -73,6 +73,7 @@ impl Workspace {
     /// Git fails, or the disk is full.
     pub fn reclaim(&self) -> Result<(), WorkspaceError> {
         let _lock = self.shadow.lock()?;
+        self.trees.clear();
         let place = self.shadow.dir();
         let mut command = self.git.command(place, place);
         command.args(["gc", "--quiet", "--prune=now"]);

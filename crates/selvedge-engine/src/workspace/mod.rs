@@ -42,6 +42,7 @@ mod survey;
 mod target;
 mod tool_folders;
 mod transfer;
+mod tree_cache;
 mod verification_room;
 
 use std::ffi::OsStr;
@@ -68,11 +69,14 @@ pub(crate) use dir_handle::DirHandle;
 pub(crate) use file_stats::FileStatIndex;
 pub(crate) use git_protection::{GitProtection, ProtectedSession, main_repository};
 pub(crate) use tool_folders::{ToolChanges, ToolManifest};
-pub(crate) use verification_room::{ResultCache, VerificationRoom, VerificationRoomMount};
+pub(crate) use verification_room::{
+    EnteredTree, JudgedTree, ResultCache, VerificationRoom, VerificationRoomMount,
+};
 
 use git::GitProgram;
 use repository::Repository;
 use shadow::ShadowRepository;
+use tree_cache::TreeCache;
 
 /// A folder that runs work in, and the shadow git directory of its snapshots.
 ///
@@ -89,6 +93,10 @@ pub struct Workspace {
     shadow: ShadowRepository,
     limits: SnapshotLimits,
     excludes: Option<PathBuf>,
+    /// Content of stored trees.
+    trees: TreeCache,
+    /// Whether nobody needs the files that a restore replaces.
+    is_disposable: bool,
 }
 
 impl Workspace {
@@ -108,6 +116,8 @@ impl Workspace {
             shadow,
             limits: SnapshotLimits::default(),
             excludes: None,
+            trees: TreeCache::default(),
+            is_disposable: false,
         })
     }
 

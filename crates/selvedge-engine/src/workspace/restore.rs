@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use selvedge_core::model::TreeId;
 
@@ -58,7 +59,7 @@ impl Workspace {
         tree: &TreeId,
         current: Option<DetailedSnapshot>,
     ) -> Result<RestoreOutcome, WorkspaceError> {
-        let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
+        let mut blobs = BlobReader::new(&self.git, &self.shadow);
         let target = self.restore_target(tree, &mut blobs)?;
         // Back up everything that is overwritten, even if the rules exclude it.
         let is_covered = |current: &DetailedSnapshot| {
@@ -70,7 +71,7 @@ impl Workspace {
             current
         } else {
             let always: HashSet<RelativePath> = target.files.keys().cloned().collect();
-            self.take_snapshot(lock, "before a restore", &always)?
+            self.take_snapshot(lock, "before a restore", &always, None)?
         };
         self.backup(lock, &current.tree)?;
         check_obstacles(&self.dir, &current, &target)?;
@@ -111,16 +112,29 @@ impl Workspace {
     /// # Errors
     /// Those of [`Workspace::snapshot`] and [`Workspace::restore`].
     pub fn ensure_tree(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
+        Ok(self.ensure_surveyed_tree(tree, None)?.is_none())
+    }
+
+    /// Does the same, and returns the snapshot if nothing had to be changed. `survey` is a survey of the current files,
+    /// which is otherwise made.
+    pub(super) fn ensure_surveyed_tree(
+        &self,
+        tree: &TreeId,
+        survey: Option<Survey>,
+    ) -> Result<Option<DetailedSnapshot>, WorkspaceError> {
         let lock = self.shadow.lock()?;
-        let current = self.take_snapshot(&lock, "before a restore", &HashSet::new())?;
+        let current = self.take_snapshot(&lock, "before a restore", &HashSet::new(), survey)?;
         if current.tree == *tree {
-            return Ok(false);
+            return Ok(Some(current));
         }
         self.restore_from(&lock, tree, Some(current))?;
-        Ok(true)
+        Ok(None)
     }
 
     fn backup(&self, lock: &ShadowLock, tree: &TreeId) -> Result<(), WorkspaceError> {
+        if self.is_disposable {
+            return Ok(());
+        }
         self.shadow
             .set_ref(&self.git, lock, &ShadowRepository::backup_ref(tree), tree)
     }
@@ -135,7 +149,7 @@ struct RestoreOperation<'a> {
     workspace: &'a Workspace,
     anchor: DirHandle,
     blobs: BlobReader,
-    target: RestoreTarget,
+    target: Arc<RestoreTarget>,
     current: DetailedSnapshot,
     changed: Vec<PathBuf>,
     removed: Vec<PathBuf>,
@@ -192,7 +206,7 @@ impl RestoreOperation<'_> {
     }
 
     fn write_files(&mut self) -> Result<(), WorkspaceError> {
-        let RestoreTarget { files, .. } = &self.target;
+        let RestoreTarget { files, .. } = &*self.target;
         let current = &self.current.files;
         let written = files.iter().filter(|(path, wanted)| {
             let current = current.get(*path);
@@ -318,7 +332,7 @@ impl RestoreOperation<'_> {
 
     /// Sets the permission bits of all folders, the innermost first.
     fn apply_folder_permissions(&self) -> Result<(), WorkspaceError> {
-        let RestoreTarget { files, folders, .. } = &self.target;
+        let RestoreTarget { files, folders, .. } = &*self.target;
         for (path, bits) in folders.iter().rev() {
             let is_current =
                 |current_bits: &u32| current_bits == bits && !is_owner_restricted(*current_bits);

@@ -24,6 +24,8 @@ pub struct Snapshot {
     pub tree: TreeId,
     /// Paths that it does not cover.
     pub excluded: ExcludedPaths,
+    /// All of these paths.
+    pub(crate) all_excluded: Vec<ExcludedPath>,
     /// Folders of installed tools and dependencies (or files in them), which it does not cover either.
     pub tool_folders: Vec<PathBuf>,
     /// Number of files and links that it covers.
@@ -71,33 +73,38 @@ impl Workspace {
     ) -> Result<Snapshot, WorkspaceError> {
         let start = Instant::now();
         let lock = self.shadow.lock()?;
-        let snapshot = self.take_snapshot(&lock, label, &HashSet::new())?;
+        let snapshot = self.take_snapshot(&lock, label, &HashSet::new(), None)?;
         if let Some(reference) = reference {
             self.shadow.name_stored(&lock, reference, &snapshot.tree)?;
         }
         Ok(Snapshot {
             tree: snapshot.tree,
             tool_folders: self.tool_folders_in(&snapshot.excluded),
-            excluded: ExcludedPaths::new(snapshot.excluded),
+            excluded: ExcludedPaths::new(snapshot.excluded.clone()),
+            all_excluded: snapshot.excluded,
             files: snapshot.files.len(),
             duration: start.elapsed(),
         })
     }
 
-    /// Takes a snapshot that covers the paths in `always` regardless of the rules.
+    /// Takes a snapshot that covers the paths in `always` regardless of the rules. `survey` is a survey with the same
+    /// paths if nothing has changed since.
     pub(super) fn take_snapshot(
         &self,
         lock: &ShadowLock,
         label: &str,
         always: &HashSet<RelativePath>,
+        survey: Option<Survey>,
     ) -> Result<DetailedSnapshot, WorkspaceError> {
         let last = Inventory::load(&self.shadow.inventory());
-        if last.is_none() {
-            return self.take_since(lock, label, always, None);
-        }
-        match self.take_since(lock, label, always, last) {
+        let is_first = last.is_none();
+        let take = |survey: Option<Survey>, last| {
+            let survey = survey.map_or_else(|| self.survey(self.rules(), always), Ok)?;
+            self.take_since(lock, label, survey, last)
+        };
+        match take(survey, last) {
             // The last snapshot's objects may have been removed; then everything is stored again.
-            Err(WorkspaceError::Git { .. }) => self.take_since(lock, label, always, None),
+            Err(WorkspaceError::Git { .. }) if !is_first => take(None, None),
             other => other,
         }
     }
@@ -106,10 +113,9 @@ impl Workspace {
         &self,
         lock: &ShadowLock,
         label: &str,
-        always: &HashSet<RelativePath>,
+        survey: Survey,
         last: Option<Inventory>,
     ) -> Result<DetailedSnapshot, WorkspaceError> {
-        let survey = self.survey(self.rules(), always)?;
         self.shadow.break_stale_lock(lock, LATEST_REF);
         let mut store = SnapshotWriter::new(self, label, last)?;
         store.remove_all_but(&survey)?;

@@ -22,6 +22,7 @@ use super::manifest::{SnapshotManifest, is_executable};
 use super::relative::RelativePath;
 use super::snapshot::DetailedSnapshot;
 use super::survey::Survey;
+use super::target::RestoreTarget;
 
 /// Maximum size of a file that is read into memory.
 const MAX_WHOLE_READ_BYTES: u64 = 1024 * 1024;
@@ -97,6 +98,7 @@ impl<'a> SnapshotWriter<'a> {
             folders,
             empty,
             excluded,
+            unignored: _,
         } = survey;
         let mut draft = SnapshotDraft {
             files: BTreeMap::new(),
@@ -186,7 +188,8 @@ impl<'a> SnapshotWriter<'a> {
             empty,
             excluded,
         } = draft;
-        let bytes = SnapshotManifest::new(rules, &files, &folders, &empty).to_bytes();
+        let content = SnapshotManifest::new(rules, &files, &folders, &empty);
+        let bytes = content.to_bytes();
         let manifest = BlobId::of(&bytes);
         if self
             .last
@@ -206,6 +209,8 @@ impl<'a> SnapshotWriter<'a> {
             inventory.save(&self.workspace.shadow.inventory())?;
         }
         let Inventory { tree, files, .. } = inventory;
+        let stored = || RestoreTarget::of_stored(&files, content);
+        self.workspace.trees.put(&tree, stored);
         Ok(DetailedSnapshot {
             tree,
             manifest,

@@ -29,6 +29,8 @@ pub(super) struct Survey {
     pub(super) empty: BTreeSet<RelativePath>,
     /// Existing paths that are not covered.
     pub(super) excluded: Vec<ExcludedPath>,
+    /// Files that a repository tracks or does not ignore, including missing ones, and nested repositories.
+    pub(super) unignored: HashSet<RelativePath>,
 }
 
 impl Workspace {
@@ -54,7 +56,10 @@ impl Workspace {
         }
         walk.add_listing(Path::new(""), self.repository.as_ref())?;
         walk.walk_folder(PathBuf::new(), &self.dir)?;
-        Ok(walk.survey)
+        Ok(Survey {
+            unignored: walk.unignored,
+            ..walk.survey
+        })
     }
 
     /// Returns the files that the user's repository tracks or does not ignore, unsorted, including missing ones. A

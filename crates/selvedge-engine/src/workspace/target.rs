@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use selvedge_core::model::TreeId;
 
@@ -11,8 +12,10 @@ use super::error::WorkspaceError;
 use super::git;
 use super::ids::BlobId;
 use super::import::{FILES_FOLDER, FileKind, MANIFEST_FILE};
+use super::inventory::StoredEntry;
 use super::manifest::{EXECUTABLE_MODE, SnapshotManifest, default_permissions, parent_folders};
 use super::relative::RelativePath;
+use super::store::file_kind;
 
 const DOING: &str = "read a snapshot";
 
@@ -25,7 +28,7 @@ pub(super) struct TargetFile {
 }
 
 /// All files and folders of a snapshot.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct RestoreTarget {
     pub(super) files: BTreeMap<RelativePath, TargetFile>,
     /// All folders, with their permission bits.
@@ -33,8 +36,65 @@ pub(super) struct RestoreTarget {
     pub(super) manifest: SnapshotManifest,
 }
 
+impl RestoreTarget {
+    /// Combines the files of a tree, without permission bits, with its manifest.
+    fn new(
+        files: impl Iterator<Item = (RelativePath, FileKind, BlobId)>,
+        manifest: SnapshotManifest,
+    ) -> Self {
+        let files: BTreeMap<_, _> = files
+            .map(|(path, kind, blob)| {
+                let permissions = manifest.files.get(&path).copied();
+                let permissions = permissions
+                    .unwrap_or_else(|| default_permissions(kind == FileKind::Executable));
+                let file = TargetFile {
+                    kind,
+                    blob,
+                    permissions,
+                };
+                (path, file)
+            })
+            .collect();
+        let mut folders = manifest.folders.clone();
+        for parent in parent_folders(files.keys().chain(manifest.folders.keys())) {
+            if !parent.is_empty() && !folders.contains_key(parent) {
+                folders.insert(Path::new(parent).into(), EXECUTABLE_MODE);
+            }
+        }
+        Self {
+            files,
+            folders,
+            manifest,
+        }
+    }
+
+    /// The content of a snapshot that was just stored.
+    pub(super) fn of_stored(
+        files: &BTreeMap<RelativePath, StoredEntry>,
+        manifest: SnapshotManifest,
+    ) -> Self {
+        let files = files.iter().map(|(path, stored)| {
+            let kind = file_kind(&stored.fingerprint);
+            (path.clone(), kind, stored.blob)
+        });
+        Self::new(files, manifest)
+    }
+}
+
 impl Workspace {
     pub(super) fn restore_target(
+        &self,
+        tree: &TreeId,
+        blobs: &mut BlobReader,
+    ) -> Result<Arc<RestoreTarget>, WorkspaceError> {
+        if let Some(known) = self.trees.get(tree) {
+            return Ok(known);
+        }
+        let read = self.read_target(tree, blobs)?;
+        Ok(self.trees.put(tree, || read))
+    }
+
+    fn read_target(
         &self,
         tree: &TreeId,
         blobs: &mut BlobReader,
@@ -56,39 +116,16 @@ impl Workspace {
         let manifest =
             SnapshotManifest::from_bytes(&blobs.read(&format!("{tree}:{MANIFEST_FILE}"))?)
                 .ok_or_else(|| unexpected_answer(format!("{tree} has no manifest")))?;
-        let mut files = BTreeMap::new();
+        let mut files = Vec::new();
         for record in listing
             .split(|byte| *byte == 0)
             .filter(|record| !record.is_empty())
         {
             let (path, kind, blob) = parse_entry(record)
                 .ok_or_else(|| unexpected_answer(String::from_utf8_lossy(record).into_owned()))?;
-            let Some(path) = workspace_path(path) else {
-                continue;
-            };
-            let permissions = manifest.files.get(&path).copied();
-            let permissions =
-                permissions.unwrap_or_else(|| default_permissions(kind == FileKind::Executable));
-            files.insert(
-                path,
-                TargetFile {
-                    kind,
-                    blob,
-                    permissions,
-                },
-            );
+            files.extend(workspace_path(path).map(|path| (path, kind, blob)));
         }
-        let mut folders = manifest.folders.clone();
-        for parent in parent_folders(files.keys().chain(manifest.folders.keys())) {
-            if !parent.is_empty() && !folders.contains_key(parent) {
-                folders.insert(Path::new(parent).into(), EXECUTABLE_MODE);
-            }
-        }
-        Ok(RestoreTarget {
-            files,
-            folders,
-            manifest,
-        })
+        Ok(RestoreTarget::new(files.into_iter(), manifest))
     }
 }
 

@@ -32,6 +32,9 @@ use self::reuse::ReusableFiles;
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::exclusions::ExcludedPath;
+use super::file_stats::FileStatIndex;
+use super::snapshot::DetailedSnapshot;
+use super::survey::Survey;
 
 pub(crate) use self::mounts::VerificationRoomMount;
 pub(crate) use self::results::ResultCache;
@@ -64,14 +67,36 @@ struct VerificationRoomState {
     entered: Option<TreeId>,
     /// Tool folders that were installed in the room.
     installed: BTreeSet<PathBuf>,
+    /// Whether all files of the workspace were committed, once it was asked. No agent had worked there by then.
+    is_committed: Option<bool>,
     /// Fingerprints of kept build output and kept result caches.
     build_output: FileFingerprints,
     results: FileFingerprints,
 }
 
+/// A tree that was entered.
+#[derive(Debug)]
+pub(crate) struct EnteredTree {
+    /// Whether the room differed from it.
+    pub(crate) differed: bool,
+    /// The room's files, if they had to be surveyed and nothing was changed since.
+    pub(crate) files: Option<FileStatIndex>,
+}
+
+/// A tree that was entered without an attempt's ignored files.
+#[derive(Debug)]
+pub(crate) struct JudgedTree {
+    pub(crate) tree: TreeId,
+    /// The attempt's ignored files that are absent.
+    pub(crate) absent: Vec<PathBuf>,
+    /// See [`EnteredTree::files`].
+    pub(crate) files: Option<FileStatIndex>,
+}
+
 impl VerificationRoom {
     /// Opens the room in `folder`, and fills it with the tree `start` if it is new. If no agent has run since that tree
-    /// was kept (`is_untouched`), the workspace's build output is copied.
+    /// was kept (`is_untouched`), the workspace's build output is copied. `excluded` are the paths of the workspace that
+    /// snapshots do not cover, if they are known.
     ///
     /// Returns `None` if there are too many paths to mount. `previous` is the same room as it was opened before.
     pub(crate) fn open(
@@ -79,6 +104,7 @@ impl VerificationRoom {
         folder: &Path,
         start: &TreeId,
         is_untouched: bool,
+        excluded: Option<Vec<ExcludedPath>>,
         result_caches: Vec<ResultCache>,
         previous: Option<&Self>,
     ) -> Result<Option<Self>, WorkspaceError> {
@@ -88,7 +114,10 @@ impl VerificationRoom {
             remove_all(folder)?;
             make_folder(folder)?;
         }
-        let excluded = origin.survey(origin.rules(), &HashSet::new())?.excluded;
+        let excluded = match excluded {
+            Some(known) => known,
+            None => origin.survey(origin.rules(), &HashSet::new())?.excluded,
+        };
         if is_new && is_untouched {
             mounts::record_ignored(origin, &excluded, folder)?;
         }
@@ -143,7 +172,7 @@ impl VerificationRoom {
         if let Some(excluded) = excluded {
             let mut state = self.state();
             self.take_build_output(excluded, &mut state)?;
-            self.mark_committed(&state)?;
+            self.mark_committed(&mut state)?;
         }
         reuse::record_start(&self.folder)?;
         self.state().entered = Some(start.clone());
@@ -182,26 +211,25 @@ impl VerificationRoom {
         mounts
     }
 
-    /// Keeps the current build output, with which every tree begins.
-    pub(crate) fn keep_built(&self) -> Result<(), WorkspaceError> {
+    /// Keeps the current build output, with which every tree begins. `excluded` are the paths in the room that snapshots
+    /// do not cover.
+    pub(crate) fn keep_built(&self, excluded: &[ExcludedPath]) -> Result<(), WorkspaceError> {
         let mut state = self.state();
-        self.keep_build_output(&mut state)?;
+        self.keep_build_output(&self.build_output_in(excluded), &mut state)?;
         self.keep_results(&mut state)?;
-        self.mark_committed(&state)
+        self.mark_committed(&mut state)
     }
 
     /// Records whether kept output was built from committed files only: then the next room may use it. No agent has
     /// worked in the workspace since the room was created.
-    fn mark_committed(&self, state: &VerificationRoomState) -> Result<(), WorkspaceError> {
+    fn mark_committed(&self, state: &mut VerificationRoomState) -> Result<(), WorkspaceError> {
         let marker = self.folder.join(COMMITTED_MARKER);
         let has_output = !state.build_output.is_empty() || !state.results.is_empty();
-        if has_output
-            && !marker.exists()
-            && self
-                .origin
-                .status()
-                .is_ok_and(|status| status.files.is_empty())
-        {
+        let is_committed = || {
+            let status = self.origin.status();
+            status.is_ok_and(|status| status.files.is_empty())
+        };
+        if has_output && !marker.exists() && *state.is_committed.get_or_insert_with(is_committed) {
             fs::write(&marker, "").map_err(|e| WorkspaceError::io(DOING, &marker, e))?;
         }
         Ok(())
@@ -228,33 +256,51 @@ impl VerificationRoom {
         Ok(installed)
     }
 
-    /// Makes the room equal to a tree, and returns whether it differed. Unless the checks last ran on the same tree,
-    /// everything that they wrote is removed: build output is reset to the kept one, and `.git` is a fresh copy.
-    pub(crate) fn enter(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
+    /// Makes the room equal to a tree. Unless the checks last ran on the same tree, everything that they wrote is
+    /// removed: build output is reset to the kept one, and `.git` is a fresh copy.
+    pub(crate) fn enter(&self, tree: &TreeId) -> Result<EnteredTree, WorkspaceError> {
         let mut state = self.state();
         let is_same = state.entered.as_ref() == Some(tree);
         state.entered = None;
+        let mut survey = None;
         if !is_same {
-            self.remove_build_output(&state)?;
+            // The rules of the fresh copy decide what is build output.
             refresh_git_dir(&self.origin, &self.folder)?;
+            let found = self
+                .snapshots
+                .survey(self.snapshots.rules(), &HashSet::new())?;
+            let has_removed = self.remove_build_output(&found.excluded, &state)?;
+            survey = Some(found).filter(|_| !has_removed);
         }
-        let differed = self.restore_tree(tree)?;
+        let unchanged = self.restore_tree(tree, survey)?;
+        let differed = unchanged.is_none();
+        let mut files = unchanged.and_then(|it| self.snapshots.stats_of_snapshot(it));
         if !is_same {
+            files = None;
             reuse::reset_times(self.tree(), &self.folder)?;
             self.restore_build_output(&mut state)?;
             self.reset_results(&mut state)?;
             mounts::remove_written(&self.folder)?;
         }
-        self.mounted
-            .create_mount_points(&self.origin, self.tree(), &self.folder)?;
+        let has_created =
+            self.mounted
+                .create_mount_points(&self.origin, self.tree(), &self.folder)?;
         state.entered = Some(tree.clone());
-        Ok(differed)
+        Ok(EnteredTree {
+            differed,
+            files: files.filter(|_| !has_created),
+        })
     }
 
-    /// Restores a tree. Nothing in the room has to be preserved, so build output that is in the way is removed.
-    fn restore_tree(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
+    /// Restores a tree, and returns a snapshot if nothing had to be changed. Nothing in the room has to be preserved,
+    /// so build output that is in the way is removed.
+    fn restore_tree(
+        &self,
+        tree: &TreeId,
+        mut survey: Option<Survey>,
+    ) -> Result<Option<DetailedSnapshot>, WorkspaceError> {
         loop {
-            match self.snapshots.ensure_tree(tree) {
+            match self.snapshots.ensure_surveyed_tree(tree, survey.take()) {
                 Err(WorkspaceError::UncoveredObstacle { path, .. })
                     if self.tree().join(&path).symlink_metadata().is_ok() =>
                 {
@@ -276,34 +322,45 @@ impl VerificationRoom {
     }
 
     /// Enters a tree without the ignored files that differ from those of `start`, because no commit would contain them.
-    /// Returns the resulting tree and the paths of the attempt's ignored files that are absent.
     pub(crate) fn enter_without_ignored(
         &self,
         start: &TreeId,
         tree: &TreeId,
-    ) -> Result<(TreeId, Vec<PathBuf>), WorkspaceError> {
-        self.enter(tree)?;
+    ) -> Result<JudgedTree, WorkspaceError> {
+        let EnteredTree { files, .. } = self.enter(tree)?;
         let mut absent = self.mounted.absent.clone();
         let changed = self.snapshots.differing_paths(start, tree)?;
+        let judged = |tree, absent, files| JudgedTree {
+            tree,
+            absent,
+            files,
+        };
         if changed.is_empty() || !self.snapshots.is_git() {
-            return Ok((tree.clone(), absent));
+            return Ok(judged(tree.clone(), absent, files));
         }
-        let unignored: HashSet<PathBuf> = self.snapshots.unignored()?.into_iter().collect();
-        let is_unignored = |path: &Path| path.ancestors().any(|above| unignored.contains(above));
+        let survey = self
+            .snapshots
+            .survey(self.snapshots.rules(), &HashSet::new())?;
+        let unignored = &survey.unignored;
+        let is_unignored = |path: &Path| {
+            let mut above = path.ancestors();
+            above.any(|above| unignored.contains(above.as_os_str()))
+        };
         let exists = |path: &PathBuf| self.tree().join(path).symlink_metadata().is_ok();
         let ignored: Vec<PathBuf> = changed
             .into_iter()
             .filter(|path| !is_unignored(path) && exists(path))
             .collect();
         if ignored.is_empty() {
-            return Ok((tree.clone(), absent));
+            let files = self.snapshots.stats_of_survey(survey);
+            return Ok(judged(tree.clone(), absent, Some(files)));
         }
         self.snapshots.restore_files(start, &ignored)?;
         self.snapshots.remove_empty_folders_above(&ignored);
         let remaining_tree = self.snapshots.snapshot("without ignored files")?.tree;
         self.name_entered(&remaining_tree);
         absent.extend(ignored);
-        Ok((remaining_tree, absent))
+        Ok(judged(remaining_tree, absent, None))
     }
 
     /// Records that an agent is about to work in a workspace, so that its build output is never copied again.

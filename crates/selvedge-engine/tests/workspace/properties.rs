@@ -7,7 +7,8 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use selvedge_engine::workspace::{ExcludedPaths, SnapshotLimits, WorkspaceError};
+use selvedge_core::model::TreeId;
+use selvedge_engine::workspace::{ExcludedPaths, SnapshotLimits, Workspace, WorkspaceError};
 
 use super::fixture::{FileState, TreeListing, WorkspaceFixture};
 use super::random_trees::{TreeOperation, acts, open_all};
@@ -107,6 +108,26 @@ impl fmt::Display for Seen {
     }
 }
 
+/// What a workspace remembers of trees that it has stored is what git reads of them.
+fn all_remembered_is_stored(
+    fixture: &WorkspaceFixture,
+    workspace: &Workspace,
+    [one, other]: [&TreeId; 2],
+) -> Result<(), TestCaseError> {
+    let opened = fixture.workspace();
+    prop_assert_eq!(
+        workspace.changed_files(one, other).unwrap(),
+        opened.changed_files(one, other).unwrap()
+    );
+    for tree in [one, other] {
+        prop_assert_eq!(
+            workspace.read_files(tree, |_| true).unwrap(),
+            opened.read_files(tree, |_| true).unwrap()
+        );
+    }
+    Ok(())
+}
+
 fn check(
     fixture: &WorkspaceFixture,
     tree: &[TreeOperation],
@@ -132,6 +153,7 @@ fn check(
     }
     let second = fixture.listing();
     let scrambled = workspace.snapshot("scrambled").unwrap();
+    all_remembered_is_stored(fixture, &workspace, [&snapshot.tree, &scrambled.tree])?;
     let restored = match workspace.restore(&snapshot.tree) {
         Err(WorkspaceError::UncoveredObstacle { .. }) => {
             seen.refused += 1;

@@ -99,11 +99,13 @@ impl CheckRoom {
         let Ok(snapshot) = origin.snapshot("checks outside of a run") else {
             return Ok(None);
         };
+        let slot = VerificationRoomSlot::default();
+        slot.note_snapshot(&snapshot);
         let room = Self {
             origin,
             tree: snapshot.tree,
             folder,
-            slot: VerificationRoomSlot::default(),
+            slot,
         };
         let supervisor =
             checks_supervisor(&checks.environment, &checks.dir).with_sandbox(sandboxes.checks);

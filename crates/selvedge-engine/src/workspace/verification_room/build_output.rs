@@ -1,11 +1,10 @@
 //! Build output: files that tools generate in a workspace or a room and that no snapshot contains.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::files::{copy, set_modified, size_of};
+use super::files::{copy_files, set_modified, size_of};
 use super::kept_folder::KeptFolder;
 use super::{AGENT_MARKER, VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
@@ -32,15 +31,15 @@ const CHEAP_CACHES: [&str; 8] = [
 ];
 
 impl VerificationRoom {
-    /// Keeps the current build output of the room, with which every tree begins.
+    /// Keeps the current build output of the room at these paths, with which every tree begins.
     pub(super) fn keep_build_output(
         &self,
+        paths: &[PathBuf],
         state: &mut VerificationRoomState,
     ) -> Result<(), WorkspaceError> {
-        let paths = self.find_build_output()?;
         let kept = self.folder.join(BUILD_OUTPUT_FOLDER);
         self.build_output(&kept)
-            .keep(&paths, MAX_BUILD_OUTPUT_BYTES, &mut state.build_output)
+            .keep(paths, MAX_BUILD_OUTPUT_BYTES, &mut state.build_output)
     }
 
     /// Copies the workspace's build output and the times of its files, so that tools find the output up to date. Once
@@ -62,19 +61,22 @@ impl VerificationRoom {
         let is_copied =
             |it: &&ExcludedPath| is_build_output(it) && !self.mounted.contains(&it.path);
         let paths = excluded.iter().filter(is_copied).map(|it| it.path.clone());
-        let paths: Vec<PathBuf> = paths.collect();
-        if copy_within_limit(&paths, &self.origin.dir, self.tree())? {
+        let copied = copy_within_limit(paths.collect(), &self.origin.dir, self.tree())?;
+        if !copied.is_empty() {
             self.copy_times()?;
         }
-        self.keep_build_output(state)
+        // A new room has no other output.
+        self.keep_build_output(&copied, state)
     }
 
-    /// Removes build output that differs from the kept one.
+    /// Removes build output that differs from the kept one, and returns whether there was any. `excluded` are the paths
+    /// in the room that snapshots do not cover.
     pub(super) fn remove_build_output(
         &self,
+        excluded: &[ExcludedPath],
         state: &VerificationRoomState,
-    ) -> Result<(), WorkspaceError> {
-        let mut paths = self.find_build_output()?;
+    ) -> Result<bool, WorkspaceError> {
+        let mut paths = self.build_output_in(excluded);
         paths.retain(|path| !state.installed.contains(path));
         let kept = self.folder.join(BUILD_OUTPUT_FOLDER);
         self.build_output(&kept)
@@ -117,16 +119,14 @@ impl VerificationRoom {
         inventory.save(&inventory_file)
     }
 
-    fn find_build_output(&self) -> Result<Vec<PathBuf>, WorkspaceError> {
-        let survey = self
-            .snapshots
-            .survey(self.snapshots.rules(), &HashSet::new())?;
-        let excluded = survey.excluded.into_iter();
+    /// Selects build output among the paths in the room that snapshots do not cover.
+    pub(super) fn build_output_in(&self, excluded: &[ExcludedPath]) -> Vec<PathBuf> {
+        let excluded = excluded.iter();
         let paths = excluded.filter(|it| it.reason != ExclusionReason::RepositoryRecords);
-        Ok(paths
-            .map(|it| it.path)
+        paths
+            .map(|it| it.path.clone())
             .filter(|path| !self.mounted.contains(path))
-            .collect())
+            .collect()
     }
 }
 
@@ -138,19 +138,21 @@ pub(super) fn keep_for_next(origin: &Workspace, folder: &Path) -> Result<(), Wor
     )
 }
 
-/// Copies files and folders as long as they fit. Returns whether any was copied.
-fn copy_within_limit(paths: &[PathBuf], from: &Path, to: &Path) -> Result<bool, WorkspaceError> {
+/// Copies files and folders as long as they fit, and returns the copied ones.
+fn copy_within_limit(
+    mut paths: Vec<PathBuf>,
+    from: &Path,
+    to: &Path,
+) -> Result<Vec<PathBuf>, WorkspaceError> {
     let mut remaining_bytes = MAX_BUILD_OUTPUT_BYTES;
-    let mut has_copied = false;
-    for path in paths {
+    paths.retain(|path| {
         let size = size_of(&from.join(path), remaining_bytes);
-        if size <= remaining_bytes {
-            remaining_bytes -= size;
-            copy(&from.join(path), &to.join(path))?;
-            has_copied = true;
-        }
-    }
-    Ok(has_copied)
+        let fits = size <= remaining_bytes;
+        remaining_bytes -= if fits { size } else { 0 };
+        fits
+    });
+    copy_files(from, to, &paths)?;
+    Ok(paths)
 }
 
 /// Returns whether an excluded path is worth copying.

@@ -52,6 +52,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
 pub(super) fn copy_files(from: &Path, to: &Path, paths: &[PathBuf]) -> Result<(), WorkspaceError> {
     const CHUNK_SIZE: usize = 500;
     for chunk in paths.chunks(CHUNK_SIZE) {
+        make_folder(to)?;
         let mut command = copy_command(from);
         command.arg("--parents").arg("--").args(chunk).arg(to);
         run_copy(command, to)?;

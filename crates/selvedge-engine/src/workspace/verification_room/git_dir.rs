@@ -1,7 +1,9 @@
 //! The `.git` directory of a room: as it was when the room was created, plus the agent's commits.
 
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -84,10 +86,17 @@ pub(super) fn refresh_git_dir(origin: &Workspace, folder: &Path) -> Result<(), W
         let pointer = [b"gitdir: ", source.as_os_str().as_bytes(), b"\n"].concat();
         return fs::write(&target, pointer).map_err(|e| WorkspaceError::io(DOING, &target, e));
     }
-    copy(&folder.join(GIT_DIR_COPY), &target)?;
-    let read = |path: &Path| fs::read(path).unwrap_or_default();
-    let before = read(&target.join("index"));
+    let records = folder.join(GIT_DIR_COPY);
+    copy(&records, &target)?;
     let mut names = COMMIT_DEPENDENT_PARTS.map(PathBuf::from).to_vec();
+    if names
+        .iter()
+        .all(|name| is_same_content(&source.join(name), &records.join(name)))
+    {
+        return Ok(());
+    }
+    let read = |path: &Path| fs::read(path).unwrap_or_default();
+    let before = read(&records.join("index"));
     for name in &names {
         remove_all(&target.join(name))?;
     }
@@ -122,6 +131,33 @@ pub(super) fn refresh_git_dir(origin: &Workspace, folder: &Path) -> Result<(), W
 /// Returns whether `.git` is a folder in the repository's root, instead of a link or a pointer file.
 fn has_own_git_dir(repository: &Repository) -> bool {
     is_folder(&repository.root().join(".git"))
+}
+
+/// Returns whether two paths are missing, files with the same bytes, or folders with the same content. Links are never
+/// the same.
+fn is_same_content(one: &Path, other: &Path) -> bool {
+    let kind = |path: &Path| path.symlink_metadata().ok().map(|data| data.file_type());
+    match (kind(one), kind(other)) {
+        (None, None) => true,
+        (Some(one_kind), Some(other_kind)) if one_kind.is_file() && other_kind.is_file() => {
+            let bytes = (fs::read(one), fs::read(other));
+            matches!(bytes, (Ok(one), Ok(other)) if one == other)
+        }
+        (Some(one_kind), Some(other_kind)) if one_kind.is_dir() && other_kind.is_dir() => {
+            let (Ok(names), Ok(other_names)) = (names_in(one), names_in(other)) else {
+                return false;
+            };
+            let mut names_of_both = names.iter();
+            names == other_names
+                && names_of_both.all(|name| is_same_content(&one.join(name), &other.join(name)))
+        }
+        _ => false,
+    }
+}
+
+fn names_in(folder: &Path) -> io::Result<BTreeSet<OsString>> {
+    let entries = fs::read_dir(folder)?;
+    entries.map(|entry| Ok(entry?.file_name())).collect()
 }
 
 fn is_plain(path: &Path) -> bool {

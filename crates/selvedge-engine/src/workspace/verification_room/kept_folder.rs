@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::files::{copy, copy_files, files_below, is_folder, remove_all, size_of};
+use super::files::{copy_files, files_below, is_folder, make_folder, remove_all, size_of};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
 
@@ -38,9 +38,14 @@ impl KeptFolder<'_> {
             }
             remaining_bytes -= size;
             if !is_folder(&at) || !is_folder(&self.kept.join(path)) {
-                remove_all(&self.kept.join(path))?;
-                copy(&at, &self.kept.join(path))?;
-                current.extend(files_of(&at, path));
+                let files = files_of(&at, path);
+                if files.is_empty() {
+                    remove_all(&self.kept.join(path))?;
+                    make_folder(&self.kept.join(path))?;
+                } else {
+                    changed.push(path.clone());
+                    current.extend(files);
+                }
                 continue;
             }
             for (below, fingerprint) in files_below(&at, path) {
@@ -63,26 +68,29 @@ impl KeptFolder<'_> {
         Ok(())
     }
 
-    /// Removes files at these paths that differ from the kept ones. Links are not followed, because the paths come from
-    /// walks that do not follow them.
+    /// Removes files at these paths that differ from the kept ones, and returns whether there are any. Links are not
+    /// followed, because the paths come from walks that do not follow them.
     pub(super) fn remove_changed(
         self,
         paths: &[PathBuf],
         recorded: &FileFingerprints,
-    ) -> Result<(), WorkspaceError> {
+    ) -> Result<bool, WorkspaceError> {
+        let mut has_removed = false;
         for path in paths {
             let at = self.written.join(path);
             if !is_folder(&self.kept.join(path)) || !is_folder(&at) {
                 remove_all(&at)?;
+                has_removed = true;
                 continue;
             }
             for (below, fingerprint) in files_below(&at, path) {
                 if recorded.get(&below) != Some(&fingerprint) {
                     remove_all(&self.written.join(below))?;
+                    has_removed = true;
                 }
             }
         }
-        Ok(())
+        Ok(has_removed)
     }
 
     /// Copies kept files to where they are missing. Checks may have replaced folders by links; files below a link are

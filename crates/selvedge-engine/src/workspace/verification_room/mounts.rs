@@ -137,13 +137,15 @@ impl MountedPlaces {
         mounts
     }
 
-    /// Creates mount points and missing caches. A mount point must exist and be excluded from snapshots.
+    /// Creates mount points and missing caches. A mount point must exist and be excluded from snapshots. Returns whether
+    /// one was created in `tree`.
     pub(super) fn create_mount_points(
         &self,
         origin: &Workspace,
         tree: &Path,
         folder: &Path,
-    ) -> Result<(), WorkspaceError> {
+    ) -> Result<bool, WorkspaceError> {
+        let mut has_created = false;
         for path in &self.places {
             let (original, mount_point) = (origin.dir.join(path), tree.join(path));
             let Ok(data) = original.symlink_metadata() else {
@@ -153,11 +155,13 @@ impl MountedPlaces {
                 make_folder(&mount_point)?;
                 if fs::read_dir(&mount_point).is_ok_and(|mut it| it.next().is_none()) {
                     create_sparse_file(&mount_point.join(MOUNT_MARKER), 0)?;
+                    has_created = true;
                 }
             } else if mount_point.symlink_metadata().is_err() {
                 make_folder(mount_point.parent().unwrap_or(&mount_point))?;
                 // As long as the original, so that snapshots exclude it for the same reason.
                 create_sparse_file(&mount_point, data.len())?;
+                has_created = true;
             }
         }
         for (_, place) in repository_places(origin) {
@@ -176,7 +180,7 @@ impl MountedPlaces {
                 create_sparse_file(&mount_point, 0)?;
             }
         }
-        Ok(())
+        Ok(has_created)
     }
 
     /// Returns the paths in installed tools that are written when the tools run. A missing cache is created, empty, in

@@ -46,6 +46,8 @@ impl Workspace {
             git: self.git.clone(),
             limits: self.limits,
             excludes: self.excludes.clone(),
+            trees: self.trees.clone(),
+            is_disposable: true,
             repository: Repository::at(&root).filter(|_| is_git),
             ..opened
         })
@@ -58,7 +60,7 @@ impl Workspace {
         existing: ReusableFiles,
     ) -> Result<(), WorkspaceError> {
         let _lock = self.shadow.lock()?;
-        let mut blobs = BlobReader::open(&self.git, &self.shadow)?;
+        let mut blobs = BlobReader::new(&self.git, &self.shadow);
         let target = self.restore_target(tree, &mut blobs)?;
         let to_error = |path: &Path, error| WorkspaceError::io(DOING, &self.dir.join(path), error);
         let (mut files, other): (ReusableFiles, ReusableFiles) =
@@ -76,25 +78,24 @@ impl Workspace {
                 .make_folder(path)
                 .map_err(|error| to_error(path, error))?;
         }
-        let missing: Vec<_> = target
-            .files
-            .into_iter()
-            .filter(|(path, _)| !files.contains_key(path))
+        let wanted = target.files.iter();
+        let missing: Vec<_> = wanted
+            .filter(|(path, _)| !files.contains_key(*path))
             .collect();
         let names = missing.iter().map(|(_, wanted)| wanted.blob.to_string());
         blobs
             .request_all(names.collect())
             .map_err(|error| to_error(Path::new(""), error))?;
         for (path, wanted) in missing {
-            write(&anchor, &mut blobs, &path, &wanted).map_err(|error| to_error(&path, error))?;
-            let data = self.dir.join(&*path).symlink_metadata();
-            let data = data.map_err(|error| to_error(&path, error))?;
+            write(&anchor, &mut blobs, path, wanted).map_err(|error| to_error(path, error))?;
+            let data = self.dir.join(&**path).symlink_metadata();
+            let data = data.map_err(|error| to_error(path, error))?;
             let stored = StoredEntry {
                 fingerprint: FileFingerprint::from_metadata(&data),
                 blob: wanted.blob,
                 is_settled: false,
             };
-            files.insert(path, stored);
+            files.insert(path.clone(), stored);
         }
         for (path, bits) in target.folders.iter().rev() {
             let set = anchor.set_permissions(path, *bits);

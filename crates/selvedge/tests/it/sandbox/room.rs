@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::fixture::SandboxFixture;
+use crate::fixtures::make_executable;
 
 /// Runs a script as an agent, with shell commands as checks; returns the result.
 #[track_caller]
@@ -299,6 +300,46 @@ fn room_of_a_subfolder_shows_the_repository(fixture: &SandboxFixture) {
     assert_outcome(&out.json(), "verified");
 }
 
+/// A run does not read the state of the files again where nothing can have changed it: git lists the files for the first
+/// snapshot, around each run of the checks, for the attempt's snapshot, and for the attempt's tree in the room. Trees
+/// that the run itself has stored are not read from git.
+fn room_is_surveyed_only_after_changes(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    let path = std::env::var("PATH").unwrap();
+    let mut folders = std::env::split_paths(&path).map(|folder| folder.join("git"));
+    let git = folders.find(|program| program.is_file()).unwrap();
+    let (folder, calls) = (env.root().join("git-calls"), env.root().join("calls"));
+    let script = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$*\" >> '{}'\nexec '{}' \"$@\"\n",
+        calls.display(),
+        git.display()
+    );
+    make_executable(&env.write(folder.join("git"), script));
+    env.write("agent.sh", "cat > /dev/null; echo more >> out\n");
+    env.commit("A project");
+    let args = [
+        "run",
+        "do it",
+        "--agent-cmd",
+        "sh agent.sh",
+        "--check",
+        "true",
+    ];
+    let run = env.selvedge(args).arg("--retries").arg("0");
+    run.env("PATH", format!("{}:{path}", folder.display()))
+        .run()
+        .assert_success();
+    let calls = fs::read_to_string(calls).unwrap();
+    let count = |command: &str| {
+        let calls = calls.lines().flat_map(|call| call.split(' '));
+        calls.filter(|word| *word == command).count()
+    };
+    assert_eq!(count("ls-files"), 7, "{calls}");
+    for command in ["ls-tree", "diff-tree", "update-ref"] {
+        assert_eq!(count(command), 0, "{calls}");
+    }
+}
+
 super::in_rooms!(
     room_has_no_planted_build_output,
     room_is_reset_between_runs_of_checks,
@@ -315,3 +356,4 @@ super::in_rooms!(
 );
 // Containers do not show what is around the workspace.
 super::behind!(around, bubblewrap, room_of_a_subfolder_shows_the_repository);
+super::behind!(counted, bubblewrap, room_is_surveyed_only_after_changes);

@@ -1,0 +1,60 @@
+//! Remembers the content of stored trees, so that git need not list what this process has stored or read before. The id
+//! of a tree is the hash of its content, so what is remembered stays true.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use selvedge_core::model::TreeId;
+
+use super::target::RestoreTarget;
+
+/// A run works on the tree that it began from, that of the attempt, and at times a composed one.
+const MAX_TREES: usize = 4;
+
+/// Trees with their content, the one that was used last at the end.
+type RecentTrees = VecDeque<(TreeId, Arc<RestoreTarget>)>;
+
+/// The content of the last trees, shared by all folders that use the same objects.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TreeCache {
+    trees: Arc<Mutex<RecentTrees>>,
+}
+
+impl TreeCache {
+    pub(super) fn get(&self, tree: &TreeId) -> Option<Arc<RestoreTarget>> {
+        let mut trees = self.lock();
+        let at = trees.iter().position(|(id, _)| id == tree)?;
+        let found = trees.remove(at)?;
+        let content = Arc::clone(&found.1);
+        trees.push_back(found);
+        Some(content)
+    }
+
+    /// Remembers a tree, and forgets the one whose last use is the longest ago. `content` is called unless the tree is
+    /// known.
+    pub(super) fn put(
+        &self,
+        tree: &TreeId,
+        content: impl FnOnce() -> RestoreTarget,
+    ) -> Arc<RestoreTarget> {
+        if let Some(known) = self.get(tree) {
+            return known;
+        }
+        let content = Arc::new(content());
+        let mut trees = self.lock();
+        trees.push_back((tree.clone(), Arc::clone(&content)));
+        if trees.len() > MAX_TREES {
+            trees.pop_front();
+        }
+        content
+    }
+
+    /// Forgets all trees, because their objects may be removed.
+    pub(super) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, RecentTrees> {
+        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
