@@ -1,10 +1,12 @@
 //! Paths that sandboxes treat specially: the list of `places.txt`, resolved for a home and an environment. Only
 //! existing paths are returned; nothing is created unless the name says so.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use selvedge_core::model::{AgentKind, PRECONFIGURED_PROGRAMS};
 
@@ -338,10 +340,8 @@ impl SandboxPaths {
         if place.starts_with('/') {
             return Some(PathBuf::from(place));
         }
-        for (beginning, variable) in RELOCATED_PREFIXES {
-            if let Ok(rest) = Path::new(place).strip_prefix(beginning)
-                && let Some(moved) = absolute_path_variable(&self.environment, variable)
-            {
+        for (rest, variable) in moves_of(place) {
+            if let Some(moved) = absolute_path_variable(&self.environment, variable) {
                 return Some(join_nonempty(moved, rest));
             }
         }
@@ -353,17 +353,14 @@ impl SandboxPaths {
     fn existing_anywhere(&self, section: &str) -> Vec<PathBuf> {
         section_lines(section)
             .flat_map(|place| {
-                let moved = RELOCATED_PREFIXES
-                    .iter()
-                    .filter_map(move |(beginning, variable)| {
-                        let rest = Path::new(place).strip_prefix(beginning).ok()?;
-                        let value = self.environment.get(OsStr::new(variable))?;
-                        Some(
-                            std::env::split_paths(value)
-                                .map(|path| join_nonempty(path, rest))
-                                .collect::<Vec<_>>(),
-                        )
-                    });
+                let moved = moves_of(place).filter_map(move |(rest, variable)| {
+                    let value = self.environment.get(OsStr::new(variable))?;
+                    Some(
+                        std::env::split_paths(value)
+                            .map(|path| join_nonempty(path, rest))
+                            .collect::<Vec<_>>(),
+                    )
+                });
                 // `join` keeps an absolute path as it is.
                 let usual = self.home.clone().unwrap_or_default().join(place);
                 moved.flatten().chain([usual])
@@ -434,15 +431,34 @@ fn first_word(line: &str) -> &str {
     line.split(' ').next().unwrap_or_default()
 }
 
-fn section_lines(section: &str) -> impl Iterator<Item = &'static str> {
-    let mut inside = false;
-    PATH_TABLE.lines().filter(move |line| {
+/// The lines of all sections: each session reads most of them, some of them several times.
+static SECTIONS: LazyLock<HashMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
+    let mut sections: HashMap<&'static str, Vec<&'static str>> = HashMap::new();
+    let mut section = "";
+    for line in PATH_TABLE.lines() {
         if let Some(name) = line.strip_prefix('[') {
-            inside = name.trim_end_matches(']') == section;
-            return false;
+            section = name.trim_end_matches(']');
+        } else if !line.is_empty() && !line.starts_with('#') {
+            sections.entry(section).or_default().push(line);
         }
-        inside && !line.is_empty() && !line.starts_with('#')
-    })
+    }
+    sections
+});
+
+fn section_lines(section: &str) -> impl Iterator<Item = &'static str> {
+    SECTIONS.get(section).into_iter().flatten().copied()
+}
+
+/// The variables that may have moved a path of the list, each with the rest of the path.
+fn moves_of(place: &str) -> impl Iterator<Item = (&Path, &'static str)> {
+    RELOCATED_PREFIXES
+        .iter()
+        // Comparing paths by components takes much longer.
+        .filter(|(beginning, _)| place.starts_with(beginning))
+        .filter_map(|(beginning, variable)| {
+            let rest = Path::new(place).strip_prefix(beginning).ok()?;
+            Some((rest, *variable))
+        })
 }
 
 /// Value of a variable, if it is an absolute path.
