@@ -52,7 +52,7 @@ pub(super) fn programs_in(line: &str) -> impl Iterator<Item = &str> {
 
 /// Splits a simple command into words, with `env` before the variables that it sets. Returns `None` if the line needs a
 /// shell.
-fn plain_words(line: &str) -> Option<Vec<String>> {
+pub(super) fn plain_words(line: &str) -> Option<Vec<String>> {
     let mut rest = line.trim_matches([' ', '\t']);
     let mut words = Vec::new();
     while !rest.is_empty() {

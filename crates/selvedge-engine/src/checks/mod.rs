@@ -11,6 +11,7 @@ mod execution;
 mod file_exists;
 mod git_clean;
 mod output;
+mod package_scripts;
 mod paths;
 mod plugin;
 mod reports;
@@ -32,6 +33,7 @@ use crate::check_slots::SLOT_VARIABLE;
 use crate::process::Supervisor;
 
 pub use command_line::{first_program, to_argv};
+pub(crate) use package_scripts::ScriptFolder;
 pub use paths::{OutsideWorkspaceError, resolve_inside};
 
 /// Where and how a check runs.
@@ -143,14 +145,22 @@ pub trait Check: Send + Sync {
     ) -> BoxFuture<'a, Result<CheckOutcome, CheckError>>;
 }
 
-/// Returns the command that runs the first of these tests alone, if the step's command is a runner that supports it.
-pub(crate) fn select_tests(step: &Step, tests: &[String]) -> Option<Vec<String>> {
-    if !matches!(step.kind, StepKind::Command | StepKind::TestPasses) {
+/// Returns the command that runs the first of these tests alone, if the step's command starts a runner that supports
+/// it.
+pub(crate) fn select_tests(
+    step: &Step,
+    tests: &[String],
+    folder: ScriptFolder<'_>,
+) -> Option<Vec<String>> {
+    if tests.is_empty() || !matches!(step.kind, StepKind::Command | StepKind::TestPasses) {
         return None;
     }
-    let argv = to_argv(&step.target);
-    let (runner, options_at) = runners::find_runner(&argv)?;
-    flakiness::select_tests(runner, &argv, options_at, tests)
+    let commands = package_scripts::commands_of(&step.target, folder).into_iter();
+    let mut selections = commands.filter_map(|argv| {
+        let (runner, options_at) = runners::find_runner(&argv)?;
+        flakiness::select_tests(runner, &argv, options_at, tests)
+    });
+    selections.next()
 }
 
 /// Creates the check of a step.

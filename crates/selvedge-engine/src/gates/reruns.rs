@@ -2,6 +2,7 @@
 //! The caller interprets the results. If the runner accepts a selection of tests, only the failed ones are run, as
 //! long as they fail again.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use selvedge_core::flakiness::{self, RerunDecision, RerunResults};
@@ -14,7 +15,7 @@ use super::trees::VerificationTrees;
 use super::verification::passed_in_baseline;
 use crate::activity::{Activity, Progress};
 use crate::check_error::CheckError;
-use crate::checks::{CheckOutcome, select_tests};
+use crate::checks::{CheckOutcome, ScriptFolder, select_tests};
 
 /// Context of reruns.
 pub(super) struct CheckReruns<'a> {
@@ -44,7 +45,11 @@ impl CheckReruns<'_> {
             .and_then(passed_in_baseline)
             .filter(|_| self.trees.is_some());
         let failed = new_failures(before, check);
-        let mut selection = select_tests(numbered.step, &failed);
+        let folder = ScriptFolder {
+            roots: [&self.context.files_root, &self.context.workspace],
+            directory: Path::new(numbered.step.directory.as_deref().unwrap_or_default()),
+        };
+        let mut selection = select_tests(numbered.step, &failed, folder);
         loop {
             let seen = RerunResults {
                 attempt_tree: &check.reruns,
