@@ -114,7 +114,7 @@ pub(super) static TABLE: &[FormatRow] = &[
     ),
     blocks::<testdox::TestdoxFormat>("testdox", "PHPUnit |✘|✔|☢|↩|∅", CROSS.with(TICK)),
     row::<node_test::NodeTestParser>("node_test", "test at |ℹ|✔|✖|﹣|▶", CROSS.with(TICK)),
-    row::<tap::TapParser>("tap", "TAP version|ok|not ok|1..|Bail out!", NONE),
+    row::<tap::TapParser>("tap", "TAP version|ok|not ok|1..|Bail out!|# ", NONE),
     row::<prove::ProveParser>(
         "prove",
         "#   Failed|# Looks like|(less |Test Summary Report",

@@ -26,6 +26,10 @@ pub(super) struct TapParser {
     begun: bool,
     /// A version or a plan was read. Without one the output is not known to be TAP.
     has_plan: bool,
+    /// A version was read, so comments are titles of tests. Perl's tools write none, and explain failures in comments.
+    has_version: bool,
+    /// The current test, if its runner writes a title before the results of its assertions, as tape does.
+    titled: Option<TitledTest>,
     /// Results that were read before a version or a plan.
     early: TestRuns,
     /// Failures without numbers among them.
@@ -33,6 +37,24 @@ pub(super) struct TapParser {
     count: TapCount,
     /// The test points have numbers, so a bare `ok` belongs to another tool.
     numbered: bool,
+}
+
+/// A test with several results. What its assertions print may differ from run to run, so they are not named.
+#[derive(Debug)]
+struct TitledTest {
+    title: String,
+    /// The worst result so far; none before the first one.
+    outcome: Option<TestOutcome>,
+}
+
+impl TitledTest {
+    fn add(&mut self, outcome: TestOutcome) {
+        self.outcome = match (self.outcome, outcome) {
+            (Some(TestOutcome::Failed), _) | (_, TestOutcome::Failed) => Some(TestOutcome::Failed),
+            (Some(TestOutcome::Passed), _) | (_, TestOutcome::Passed) => Some(TestOutcome::Passed),
+            (_, outcome) => Some(outcome),
+        };
+    }
 }
 
 /// Number of tests by the plans, and number of results. Nested groups have plans of their own, which are not
@@ -87,6 +109,7 @@ impl FormatParser for TapParser {
             if !self.has_plan && !findings.runs.is_inner(TOOL) {
                 self.recognise(findings);
             }
+            self.has_version |= is_version;
             if let Some(plan) = plan {
                 let count = plan
                     .get("count")
@@ -99,6 +122,20 @@ impl FormatParser for TapParser {
         if text.starts_with("Bail out!") {
             self.count.bailed_out = true;
             return LineClaim::NotMine;
+        }
+        if let Some(title) = self.title(text) {
+            self.close(findings);
+            self.close_titled(findings);
+            match title.strip_prefix("SKIP ") {
+                Some(skipped) => self.record_result(TestOutcome::Skipped, skipped, findings),
+                None => {
+                    self.titled = Some(TitledTest {
+                        title: title.to_owned(),
+                        outcome: None,
+                    });
+                }
+            }
+            return LineClaim::Ignore;
         }
         let head = if self.begun { line.body() } else { text };
         let point = (head.starts_with("not ok") || head.starts_with("ok"))
@@ -116,6 +153,7 @@ impl FormatParser for TapParser {
 
     fn finish(&mut self, findings: &mut Findings) {
         self.close(findings);
+        self.close_titled(findings);
         if self.has_plan && self.count.is_complete() {
             findings.runs.close_as_seen(TOOL);
         }
@@ -124,6 +162,22 @@ impl FormatParser for TapParser {
 }
 
 impl TapParser {
+    /// The title of a test in a comment between results; not below a failure, before its explanation has ended.
+    fn title<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let title = text.strip_prefix("# ").filter(|_| self.has_version)?;
+        let is_explained = self.draft.is_none() || self.yaml == TapYamlState::Ended;
+        let is_other = title.starts_with("Subtest: ") || is_total(title) || title.trim() == "ok";
+        (is_explained && !is_other).then(|| title.trim_end())
+    }
+
+    /// Records the test whose title was read last.
+    fn close_titled(&mut self, findings: &mut Findings) {
+        let titled = self.titled.take();
+        if let Some((title, outcome)) = titled.and_then(|it| Some((it.title, it.outcome?))) {
+            self.record_result(outcome, &title, findings);
+        }
+    }
+
     /// The output is TAP, including the results that were read before.
     fn recognise(&mut self, findings: &mut Findings) {
         findings.add_tool(TOOL);
@@ -180,6 +234,20 @@ impl TapParser {
         let path = self.groups.iter().map(|(_, group)| group.as_str());
         let id = path.chain([id]).collect::<Vec<_>>().join(" > ");
         let id = id.as_str();
+        if let Some(titled) = self.titled.as_mut().filter(|_| line.indent() == 0) {
+            titled.add(outcome);
+            if outcome != TestOutcome::Failed {
+                return LineClaim::Ignore;
+            }
+            let mut draft = start_failure(&titled.title, line);
+            if id != titled.title {
+                draft.push_message(id);
+            }
+            self.draft = Some(draft);
+            self.block = TapYamlEntry::Other;
+            self.yaml = TapYamlState::Before;
+            return LineClaim::Evidence;
+        }
         if outcome != TestOutcome::Failed {
             self.record_result(outcome, id, findings);
             return LineClaim::Ignore;
@@ -205,10 +273,10 @@ impl TapParser {
     }
 
     fn parse_body(&mut self, line: &CleanLine<'_>) -> LineClaim {
-        let Some(draft) = &mut self.draft else {
-            return LineClaim::NotMine;
-        };
         let body = line.body();
+        let Some(draft) = &mut self.draft else {
+            return LineClaim::ignore_if(self.has_version && body.starts_with('#'));
+        };
         match (body, self.yaml) {
             ("---", TapYamlState::Before) => {
                 self.yaml = TapYamlState::Begun;
@@ -259,7 +327,10 @@ impl TapParser {
             findings.mark_reported(draft.lines());
         } else {
             let id = draft.failure.id.clone().unwrap_or_default();
-            self.record_result(TestOutcome::Failed, &id, findings);
+            // A test with a title is recorded once.
+            if self.titled.as_ref().is_none_or(|it| it.title != id) {
+                self.record_result(TestOutcome::Failed, &id, findings);
+            }
             findings.add(draft.build());
         }
     }

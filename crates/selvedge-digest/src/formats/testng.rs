@@ -69,7 +69,8 @@ fn parse_result(text: &str) -> Option<(&str, &str)> {
         _ => (matches!(outcome, "FAILED" | "PASSED" | "SKIPPED"), id),
     };
     let name = id.split('(').next().unwrap_or(id);
-    let method = !name.is_empty()
+    // Other programs print totals in this form: `FAILED: 0`.
+    let method = name.starts_with(|c: char| !c.is_ascii_digit())
         && name
             .chars()
             .all(|c| c.is_alphanumeric() || "_$.".contains(c));

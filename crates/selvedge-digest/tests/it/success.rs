@@ -130,3 +130,51 @@ fn tap_needs_a_version_or_a_plan() {
     assert_eq!(tests("ok 1 - a\nnot ok 2 - b\n1..2\n"), Some((1, 1, true)));
     assert_eq!(tests("ok - a\nnot ok - b\n1..2\n"), Some((1, 1, true)));
 }
+
+/// A test that ends the program: the titles and results of the tests before it explain nothing.
+#[test]
+fn tap_that_ends_early_is_explained_by_its_end() {
+    let mut log = "TAP version 13\n".to_owned();
+    for number in 1..1000 {
+        log.push_str(&format!(
+            "# errors on property {number}\nok {number} should throw\n"
+        ));
+    }
+    log.push_str(
+        "# parse string\nx.js:3\nSyntaxError: Unexpected token\n    at parse (x.js:3:7)\n",
+    );
+    let analysis = analyse(log.as_bytes(), Hints::default(), CommandStatus::Code(1));
+    let digest = analysis.render(DigestBudget::default()).text;
+    assert!(digest.contains("# parse string"), "{digest}");
+    assert!(digest.contains("SyntaxError: Unexpected token"), "{digest}");
+    assert!(!digest.contains("property 500"), "{digest}");
+}
+
+/// tape prints a title for each test, and messages for its assertions, which may contain actual values.
+#[test]
+fn tap_tests_with_titles_are_named_by_them() {
+    let log = "TAP version 13\n# parses\nok 1 is 1\nnot ok 2 is 3, not 2\n  ---\n    operator: equal\n\
+               \x20   at: Test.<anonymous> (/a/x.js:3:4)\n  ...\n# writes\nok 3 should be truthy\n\
+               # SKIP sends\n\n1..3\n# tests 3\n# pass  2\n# fail  1\n";
+    let analysis = analyse(log.as_bytes(), Hints::default(), CommandStatus::Code(1));
+    let tests = analysis.tests.unwrap();
+    assert_eq!(tests.failed_ids.ids, ["parses"]);
+    assert_eq!(tests.passed_ids.ids, ["writes"]);
+    assert_eq!(tests.skipped_ids.ids, ["sends"]);
+    assert!(tests.complete && tests.names_all(), "{tests:?}");
+    let failure = &analysis.failures[0];
+    assert_eq!(failure.id.as_deref(), Some("parses"));
+    assert!(
+        failure.summary.starts_with("is 3, not 2"),
+        "{}",
+        failure.summary
+    );
+}
+
+/// Totals of a program that is no known test runner.
+#[test]
+fn totals_are_not_names_of_tests() {
+    let log = b"./test/test_strict\nPASSED: 16\nFAILED: 0\n";
+    let analysis = analyse(log, Hints::default(), CommandStatus::Code(0));
+    assert!(analysis.tests.is_none(), "{:?}", analysis.tests);
+}

@@ -183,6 +183,11 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> V
                 proposal.is_guess = false;
                 // CI's command may need what only CI has.
                 proposal.alternatives.clear();
+                if let Some(command) = installed_command(&root, &proposal.step.target, tool) {
+                    let mut installed = proposal.clone();
+                    installed.step.target = command;
+                    proposal.add_alternative(installed);
+                }
                 proposal.add_alternative(guess);
             }
         }
@@ -198,6 +203,22 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> V
     }
     uncovered.retain(|command| !is_proposed(&command.run, proposals));
     uncovered
+}
+
+/// The part of a command from its tool on, with the tool of the project's virtual environment, if a package manager runs
+/// it: of `uv run --group dev ruff check src`, `.venv/bin/ruff check src`.
+fn installed_command(root: &RepositoryDirectory<'_>, command: &str, tool: &str) -> Option<String> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let start = match words.as_slice() {
+        ["uv" | "poetry" | "pdm" | "pipenv", "run", rest @ ..] => {
+            2 + rest.iter().position(|word| *word == tool)?
+        }
+        _ => return None,
+    };
+    let program = root.installed_program(".venv/bin", tool)?;
+    let arguments = words[start + 1..].iter().copied();
+    let words: Vec<&str> = std::iter::once(program.as_str()).chain(arguments).collect();
+    Some(words.join(" "))
 }
 
 /// The commands, each once.

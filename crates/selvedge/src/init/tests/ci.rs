@@ -182,5 +182,12 @@ fn guess_is_the_alternative_of_the_ci_command_that_replaces_it() {
         .iter()
         .map(|it| it.step.target.as_str())
         .collect();
-    assert_eq!(alternatives, ["uv run pytest", ".venv/bin/pytest"]);
+    assert_eq!(
+        alternatives,
+        [
+            ".venv/bin/pytest tests/",
+            "uv run pytest",
+            ".venv/bin/pytest"
+        ]
+    );
 }
