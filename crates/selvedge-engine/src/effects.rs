@@ -388,13 +388,11 @@ impl RunContext {
         what: &str,
         work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
     ) -> Result<T, CheckError> {
-        match &self.workspace {
-            Some(workspace) => run_blocking(workspace, what, work).await,
-            None => {
-                let error = format!("{what}: this run takes no snapshots");
-                Err(CheckError::Infrastructure(error))
-            }
-        }
+        let Some(workspace) = &self.workspace else {
+            let error = format!("{what}: this run takes no snapshots");
+            return Err(CheckError::Infrastructure(error));
+        };
+        run_blocking(workspace, what, work).await
     }
 
     async fn run_session(
