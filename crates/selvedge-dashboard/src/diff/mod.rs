@@ -1,6 +1,12 @@
 //! Parses a unified diff into rows: file, line numbers, and kind of change. Parsing is lenient, because a
 //! diff is untrusted text: lines that are not recognised are kept as they are.
 
+mod highlight;
+mod words;
+
+pub use highlight::{Grammar, LineState, Token, TokenKind, grammar_of};
+pub use words::changed_words;
+
 /// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffLineKind {
@@ -93,40 +99,6 @@ impl ChangeSummary {
             (added + file.2, removed + file.3)
         })
     }
-}
-
-/// The common beginning and end of a removed line and the added one that replaces it, in bytes at character
-/// boundaries: what lies between differs. `None` if they have too little in common.
-pub fn changed_middle<'a>(
-    before: &'a str,
-    after: &'a str,
-) -> Option<[(&'a str, &'a str, &'a str); 2]> {
-    let start: usize = before
-        .chars()
-        .zip(after.chars())
-        .take_while(|(a, b)| a == b)
-        .map(|(a, _)| a.len_utf8())
-        .sum();
-    let (left, right) = (before.get(start..)?, after.get(start..)?);
-    let end: usize = left
-        .chars()
-        .rev()
-        .zip(right.chars().rev())
-        .take_while(|(a, b)| a == b)
-        .map(|(a, _)| a.len_utf8())
-        .sum();
-    let split = |line: &'a str| {
-        let end = line.len() - end;
-        Some((line.get(..start)?, line.get(start..end)?, line.get(end..)?))
-    };
-    let common = start + end;
-    let longest = before.trim().len().max(after.trim().len());
-    let blank = before.len() - before.trim_start().len();
-    // Only indentation in common is no similarity.
-    if common <= blank || common * 3 < longest || before == after {
-        return None;
-    }
-    Some([split(before)?, split(after)?])
 }
 
 /// Parses a unified diff as git writes it.
@@ -250,16 +222,6 @@ impl HunkCursor {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn changed_middle_is_between_common_ends() {
-        let [before, after] = changed_middle("  let a = 1;", "  let a = ü2;").unwrap();
-        assert_eq!(before, ("  let a = ", "1", ";"));
-        assert_eq!(after, ("  let a = ", "ü2", ";"));
-        let [before, after] = changed_middle("aa", "aaa").unwrap();
-        assert_eq!((before.1, after.1), ("", "a"), "the ends do not overlap");
-        assert_eq!(changed_middle("    one", "    two"), None);
-    }
 
     const DIFF: &str = "diff --git a/x y b/x y\nindex 1..2 100644\n--- a/x y\n+++ b/x y\n@@ -1,2 +1,2 @@ fn\n-old\n+--- new\n same\n\\ No newline at end of file\ndiff --git a/n b/n\nnew file mode 100644\n@@ -0,0 +1 @@\n+<b>\n";
 

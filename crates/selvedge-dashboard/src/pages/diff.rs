@@ -1,10 +1,12 @@
 //! The pages with the changes of files: one diff, or a diff under review with findings and comments at its lines.
 
+use std::ops::Range;
+
 use askama::Template;
 
 use super::frame::PageFrame;
 use crate::backend::DiffContent;
-use crate::diff::{self, DiffLineKind, FileDiff};
+use crate::diff::{self, DiffLineKind, FileDiff, LineState, Token, TokenKind};
 use crate::text::{Markup, make_visible};
 
 /// The page.
@@ -149,52 +151,84 @@ impl FileDiffView {
     }
 }
 
-/// The lines as markup. In blocks of as many removed as added lines, what differs within a line is marked.
+/// The lines as markup: coloured by the language of the file, and with marks at the words that differ from the line that
+/// they replace.
 fn line_markup(file: &FileDiff, texts: &[String]) -> Vec<Markup> {
-    let plain = |text: &String| {
-        let mut markup = Markup::new();
-        markup.push_text(text);
-        markup
-    };
-    let mut lines: Vec<Markup> = texts.iter().map(plain).collect();
-    let kind = |at: usize| file.rows.get(at).map(|row| row.kind);
-    let count = |from: usize, wanted: DiffLineKind| {
-        let run = (from..texts.len()).take_while(|at| kind(*at) == Some(wanted));
-        run.count()
-    };
-    let mut at = 0;
-    while at < texts.len() {
-        let removed = count(at, DiffLineKind::Removed);
-        let added = count(at + removed, DiffLineKind::Added);
-        if removed == added {
-            for index in at..at + removed {
-                let (Some(before), Some(after)) = (texts.get(index), texts.get(index + removed))
-                else {
-                    continue;
-                };
-                let Some(parts) = diff::changed_middle(before, after) else {
-                    continue;
-                };
-                for (place, part) in [index, index + removed].into_iter().zip(parts) {
-                    if let Some(line) = lines.get_mut(place) {
-                        *line = marked(part);
-                    }
-                }
+    let grammar = diff::grammar_of(&file.path);
+    let marks = diff::changed_words(file, texts);
+    let (mut old, mut new) = (LineState::default(), LineState::default());
+    let lines = file.rows.iter().zip(texts).zip(&marks);
+    let lines = lines.map(|((row, text), marks)| {
+        let tokens = match (grammar, row.kind) {
+            (None, _) | (_, DiffLineKind::Note) => Vec::new(),
+            (Some(_), DiffLineKind::Hunk) => {
+                (old, new) = (LineState::default(), LineState::default());
+                Vec::new()
             }
-        }
-        at += (removed + added).max(1);
-    }
-    lines
+            (Some(grammar), DiffLineKind::Removed) => grammar.tokens(text, &mut old),
+            (Some(grammar), DiffLineKind::Added) => grammar.tokens(text, &mut new),
+            (Some(grammar), DiffLineKind::Context) => {
+                let tokens = grammar.tokens(text, &mut new);
+                old = new;
+                tokens
+            }
+        };
+        styled(text, &tokens, marks)
+    });
+    lines.collect()
 }
 
-fn marked((start, middle, end): (&str, &str, &str)) -> Markup {
+/// A line with its tokens and marks.
+fn styled(text: &str, tokens: &[Token], marks: &[Range<usize>]) -> Markup {
     let mut markup = Markup::new();
-    markup.push_text(start);
-    if !middle.is_empty() {
-        markup.push_tag("<span class=\"w\">");
-        markup.push_text(middle);
-        markup.push_tag("</span>");
+    let ends = tokens.iter().map(|(_, range)| range);
+    let ends = ends.chain(marks).flat_map(|range| [range.start, range.end]);
+    let mut cuts: Vec<usize> = ends.chain([0, text.len()]).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    // Tokens and marks are in the order of the line.
+    let (mut tokens, mut marks) = (tokens.iter().peekable(), marks.iter().peekable());
+    for (from, to) in cuts.iter().zip(cuts.iter().skip(1)) {
+        while tokens.next_if(|(_, range)| range.end <= *from).is_some() {}
+        while marks.next_if(|range| range.end <= *from).is_some() {}
+        let token = tokens.peek().filter(|(_, range)| range.start <= *from);
+        let marked = marks.peek().is_some_and(|range| range.start <= *from);
+        let piece = text.get(*from..*to).unwrap_or_default();
+        let tag = match (token.map(|(kind, _)| kind), marked) {
+            (None, false) => None,
+            (None, true) => Some("<i class=\"w\">"),
+            (Some(TokenKind::Keyword), false) => Some("<i class=\"y\">"),
+            (Some(TokenKind::Keyword), true) => Some("<i class=\"y w\">"),
+            (Some(TokenKind::String), false) => Some("<i class=\"q\">"),
+            (Some(TokenKind::String), true) => Some("<i class=\"q w\">"),
+            (Some(TokenKind::Comment), false) => Some("<i class=\"c\">"),
+            (Some(TokenKind::Comment), true) => Some("<i class=\"c w\">"),
+            (Some(TokenKind::Number), false) => Some("<i class=\"u\">"),
+            (Some(TokenKind::Number), true) => Some("<i class=\"u w\">"),
+        };
+        if let Some(tag) = tag {
+            markup.push_tag(tag);
+        }
+        markup.push_text(piece);
+        if tag.is_some() {
+            markup.push_tag("</i>");
+        }
     }
-    markup.push_text(end);
     markup
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn styled_line_has_tokens_and_marks_and_no_markup_of_its_own() {
+        let tokens = [(TokenKind::Keyword, 0..3), (TokenKind::String, 8..11)];
+        let line = styled("let a = \"<\";", &tokens, &[4..5, 9..10]);
+        assert_eq!(
+            line.as_str(),
+            "<i class=\"y\">let</i> <i class=\"w\">a</i> = <i class=\"q\">&#34;</i>\
+             <i class=\"q w\">&lt;</i><i class=\"q\">&#34;</i>;"
+        );
+    }
 }

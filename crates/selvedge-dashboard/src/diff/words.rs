@@ -1,0 +1,170 @@
+//! Finds the words that differ between a removed line and the added line that replaces it.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+
+use super::{DiffLineKind, FileDiff};
+
+/// How long the words of one file are compared; the lines after that are not marked.
+const TIME_LIMIT: Duration = Duration::from_millis(300);
+/// How many added lines are considered for a removed line.
+const WINDOW: usize = 6;
+/// Lines with more words are not compared.
+const MAX_WORDS: usize = 400;
+
+/// The changed words of each line, in bytes, in the order of the lines. `texts` has the text of each row.
+pub fn changed_words(file: &FileDiff, texts: &[String]) -> Vec<Vec<Range<usize>>> {
+    let mut marks = vec![Vec::new(); texts.len()];
+    let deadline = Instant::now() + TIME_LIMIT;
+    let kind = |at: usize| file.rows.get(at).map(|row| row.kind);
+    let count = |from: usize, wanted: DiffLineKind| {
+        let run = (from..texts.len()).take_while(|at| kind(*at) == Some(wanted));
+        run.count()
+    };
+    let mut at = 0;
+    while at < texts.len() && Instant::now() < deadline {
+        let removed = count(at, DiffLineKind::Removed);
+        let added = count(at + removed, DiffLineKind::Added);
+        let (middle, end) = (at + removed, at + removed + added);
+        let mut next = middle;
+        for before in at..middle {
+            let window = next..end.min(next + WINDOW);
+            let Some((after, pair)) = most_similar(texts, before, window, deadline) else {
+                continue;
+            };
+            for (line, ranges) in [before, after].into_iter().zip(pair) {
+                if let Some(place) = marks.get_mut(line) {
+                    *place = ranges;
+                }
+            }
+            next = after + 1;
+        }
+        at = end.max(at + 1);
+    }
+    marks
+}
+
+/// The changed words of both lines.
+type ChangedPair = [Vec<Range<usize>>; 2];
+
+/// The line of `window` that is most similar to `before`, if one is similar enough, and what differs.
+fn most_similar(
+    texts: &[String],
+    before: usize,
+    window: Range<usize>,
+    deadline: Instant,
+) -> Option<(usize, ChangedPair)> {
+    let old = texts.get(before)?;
+    let candidates = window.filter_map(|at| {
+        let (share, pair) = compare(old, texts.get(at)?, deadline)?;
+        Some((share, at, pair))
+    });
+    // Of equal ones the first.
+    let best = candidates.reduce(|best, it| if it.0 > best.0 { it } else { best });
+    best.map(|(_, at, pair)| (at, pair))
+}
+
+/// The share of the words that two lines have in common, in percent, and what differs. `None` if they have too little in
+/// common, or nothing differs.
+fn compare(old: &str, new: &str, deadline: Instant) -> Option<(usize, ChangedPair)> {
+    let words = [split_words(old), split_words(new)];
+    if words.iter().any(|words| words.len() > MAX_WORDS) || old == new {
+        return None;
+    }
+    let texts = |line: &str, words: &[Range<usize>]| -> Vec<String> {
+        let each = words.iter().filter_map(|range| line.get(range.clone()));
+        each.map(str::to_owned).collect()
+    };
+    let (a, b) = (texts(old, &words[0]), texts(new, &words[1]));
+    let operations = capture_diff_slices_deadline(Algorithm::Myers, &a, &b, Some(deadline));
+    let mut common = 0;
+    let mut changed: ChangedPair = [Vec::new(), Vec::new()];
+    for operation in operations {
+        if let DiffOp::Equal { old_index, len, .. } = operation {
+            let same = a.get(old_index..old_index + len).unwrap_or_default();
+            common += same.iter().map(|it| it.trim().len()).sum::<usize>();
+            continue;
+        }
+        let sides = [operation.old_range(), operation.new_range()];
+        for ((range, words), marks) in sides.into_iter().zip(&words).zip(&mut changed) {
+            let found = words.get(range).unwrap_or_default();
+            if let (Some(first), Some(last)) = (found.first(), found.last()) {
+                join(marks, first.start..last.end);
+            }
+        }
+    }
+    let length = |words: &[String]| words.iter().map(|it| it.trim().len()).sum::<usize>();
+    let longest = length(&a).max(length(&b)).max(1);
+    let share = common * 100 / longest;
+    (share >= 35).then_some((share, changed))
+}
+
+/// Adds a range, joined with the one before if they touch.
+fn join(ranges: &mut Vec<Range<usize>>, next: Range<usize>) {
+    match ranges.last_mut() {
+        Some(last) if last.end >= next.start => last.end = next.end,
+        _ => ranges.push(next),
+    }
+}
+
+/// Words, runs of spaces, and every other character by itself.
+fn split_words(line: &str) -> Vec<Range<usize>> {
+    let class = |it: char| match it {
+        '_' => 0,
+        _ if it.is_alphanumeric() => 0,
+        _ if it.is_whitespace() => 1,
+        _ => 2,
+    };
+    let mut words: Vec<Range<usize>> = Vec::new();
+    let mut before = None;
+    for (at, character) in line.char_indices() {
+        let end = at + character.len_utf8();
+        let class = class(character);
+        match words.last_mut() {
+            Some(word) if before == Some(class) && class != 2 => word.end = end,
+            _ => words.push(at..end),
+        }
+        before = Some(class);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse_diff;
+    use super::*;
+
+    fn marked(diff: &str) -> Vec<Vec<String>> {
+        let file = &parse_diff(diff.as_bytes())[0];
+        let texts = file.rows.iter();
+        let texts: Vec<String> = texts
+            .map(|row| String::from_utf8(row.text.clone()).unwrap())
+            .collect();
+        let marks = changed_words(file, &texts);
+        let words = marks.iter().zip(&texts);
+        let words = words.map(|(ranges, text)| {
+            let each = ranges.iter().map(|range| text[range.clone()].to_owned());
+            each.collect()
+        });
+        words.collect()
+    }
+
+    #[test]
+    fn changed_words_are_marked_in_the_most_similar_lines() {
+        let none: Vec<String> = Vec::new();
+        let diff = "diff --git a/x b/x\n@@ -1,2 +1,3 @@\n-let sum = add(first, second);\n-old\n+// A comment\n+let sum = subtract(first, third);\n+entirely new\n";
+        assert_eq!(
+            marked(diff),
+            [
+                none.clone(),
+                vec!["add".to_owned(), "second".to_owned()],
+                none.clone(),
+                none.clone(),
+                vec!["subtract".to_owned(), "third".to_owned()],
+                none,
+            ]
+        );
+    }
+}
