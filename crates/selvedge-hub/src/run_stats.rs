@@ -22,20 +22,29 @@ pub(crate) async fn load_all(hub: &Hub, tenant: &str) -> Result<Vec<RunStats>, H
     let mut new: Vec<NewRunStats> = Vec::new();
     for line in lines {
         if let Some(saved) = saved_stats(&line) {
-            stats.push(saved);
+            stats.push(located(&line, saved));
             continue;
         }
         let Some(computed) = compute_stats(hub, line.task_id).await? else {
             continue;
         };
         new.extend(stats_to_save(&line, &computed));
-        stats.push(computed);
+        stats.push(located(&line, computed));
         if new.len() >= WRITE_BATCH {
             save_stats(hub, std::mem::take(&mut new)).await;
         }
     }
     save_stats(hub, new).await;
     Ok(stats)
+}
+
+/// The statistics with the repository and the worker. The workspace of the run is a directory of the worker.
+fn located(line: &RunStatsRow, stats: RunStats) -> RunStats {
+    RunStats {
+        workspace: line.place.clone().unwrap_or(stats.workspace),
+        worker: line.worker.clone(),
+        ..stats
+    }
 }
 
 /// The saved statistics of these tasks, as far as they are readable.
@@ -94,6 +103,8 @@ pub(crate) async fn run(hub: Arc<Hub>) {
         for (task_id, event_seq) in tasks.drain(..) {
             let line = RunStatsRow {
                 task_id,
+                place: None,
+                worker: None,
                 event_seq,
                 saved: None,
             };

@@ -1,11 +1,13 @@
 //! Filter, order and page of the task list. They are part of the URL, so that a list survives a reload and
 //! can be shared.
 
-use jiff::Timestamp;
+use jiff::civil::{Date, ISOWeekDate, Weekday};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
 use selvedge_core::format::percent_encode;
 use serde::Deserialize;
 
-use crate::stats::StatsPeriod;
+use crate::stats::{RunCategory, RunStats, StatsPeriod, kind_name};
 
 /// What the list is sorted by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -67,8 +69,18 @@ pub struct TaskQuery {
     pub label: String,
     /// Only tasks of the last days; `None` for all.
     pub days: Option<u32>,
-    /// Start of that period.
+    /// Only tasks of this day or ISO week (`2026-11-26`, `2026-W48`); empty for all.
+    pub day: String,
+    /// Start of these periods.
     pub since: Option<Timestamp>,
+    /// End of the day or week.
+    pub until: Option<Timestamp>,
+    /// Only tasks with this result of the retries, one of [`Self::RESULTS`]; empty for all.
+    pub result: String,
+    /// Only tasks with this check; empty for all.
+    pub check: String,
+    /// Only tasks in which the guard found this kind of change; empty for all.
+    pub finding: String,
     /// Only tasks that contain these words; empty for all.
     pub text: String,
     /// What the tasks are sorted by.
@@ -91,6 +103,10 @@ pub(crate) struct TaskQueryParams {
     by: String,
     label: String,
     days: String,
+    day: String,
+    result: String,
+    check: String,
+    finding: String,
     q: String,
     sort: String,
     dir: String,
@@ -104,6 +120,10 @@ impl TaskQueryParams {
             text.take(TaskQuery::MAX_TEXT_CHARS).collect()
         };
         let days = self.days.parse().ok().filter(|days| *days <= 36_500);
+        let since = StatsPeriod::last_days(days, now).0;
+        let day = day_range(&self.day, &TimeZone::system());
+        let is_result = |(name, ..): &(&str, &str, _)| *name == self.result;
+        let result = TaskQuery::RESULTS.iter().find(|it| is_result(it));
         TaskQuery {
             group: cut(self.state),
             agent: cut(self.agent),
@@ -113,7 +133,12 @@ impl TaskQueryParams {
             person: cut(self.by),
             label: cut(self.label),
             days,
-            since: StatsPeriod::last_days(days, now).0,
+            since: since.max(day.map(|(from, _)| from)),
+            until: day.map(|(_, to)| to),
+            day: day.map_or_else(String::new, |_| self.day.clone()),
+            result: result.map_or_else(String::new, |(name, ..)| (*name).to_owned()),
+            check: cut(self.check),
+            finding: cut(self.finding),
             text: cut(self.q),
             order: TaskQueryOrder::from_word(&self.sort),
             ascending: self.dir == "asc",
@@ -122,7 +147,104 @@ impl TaskQueryParams {
     }
 }
 
+/// Start and end of a day or an ISO week.
+fn day_range(name: &str, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
+    let (first, days) = match name.split_once("-W") {
+        Some((year, week)) => {
+            let monday = ISOWeekDate::new(year.parse().ok()?, week.parse().ok()?, Weekday::Monday);
+            (monday.ok()?.date(), 7)
+        }
+        None => (name.parse::<Date>().ok()?, 1),
+    };
+    let start = |date: Date| Some(date.to_zoned(zone.clone()).ok()?.timestamp());
+    let next = first.checked_add(days.days()).ok()?;
+    Some((start(first)?, start(next)?))
+}
+
 impl TaskQuery {
+    /// Results of the retries: their names in URLs, their labels, and the category of the run; without one, runs in which
+    /// the original tests failed.
+    pub const RESULTS: [(&'static str, &'static str, Option<RunCategory>); 7] = [
+        (
+            "first_attempt",
+            "verified at the first attempt",
+            Some(RunCategory::FirstAttempt),
+        ),
+        (
+            "recovered",
+            "recovered by a retry",
+            Some(RunCategory::Recovered),
+        ),
+        (
+            "not_recovered",
+            "not recovered",
+            Some(RunCategory::NotRecovered),
+        ),
+        (
+            "reviewed",
+            "reviewed, or awaiting review",
+            Some(RunCategory::ByAPerson),
+        ),
+        ("unchecked", "unchecked", Some(RunCategory::Unchecked)),
+        ("not_judged", "not judged", Some(RunCategory::NotJudged)),
+        ("caught", "caught by the original tests", None),
+    ];
+
+    /// The requested result.
+    fn wanted_result(&self) -> Option<Option<RunCategory>> {
+        let all = Self::RESULTS.iter();
+        let found = all.filter(|(name, ..)| *name == self.result).next_back();
+        found.map(|(.., category)| *category)
+    }
+
+    /// The parts of the statistics of a run, as JSON without spaces, that all have to occur.
+    pub fn stats_parts(&self) -> Vec<String> {
+        let json = |text: &str| serde_json::Value::from(text).to_string();
+        let mut parts = Vec::new();
+        if !self.model.is_empty() {
+            parts.push(format!("\"model\":{}", json(&self.model)));
+        }
+        match self.wanted_result() {
+            None => {}
+            Some(None) => parts.push("\"caught_by_original_tests\":true".to_owned()),
+            Some(Some(category)) => {
+                let category = serde_json::to_string(&category).unwrap_or_default();
+                parts.push(format!("\"ending\":{category}"));
+            }
+        }
+        if !self.check.is_empty() {
+            parts.push(format!("{}:{{\"runs\":", json(&self.check)));
+        }
+        if !self.finding.is_empty() {
+            parts.push(format!("[{},", json(&self.finding)));
+        }
+        parts
+    }
+
+    /// Whether the statistics of a run match what they are filtered by.
+    pub(super) fn matches_stats(&self, stats: Option<&RunStats>) -> bool {
+        if self.result.is_empty() && self.check.is_empty() && self.finding.is_empty() {
+            return true;
+        }
+        let Some(stats) = stats else {
+            return false;
+        };
+        let has_result = match self.wanted_result() {
+            None => true,
+            Some(None) => stats.caught_by_original_tests,
+            Some(Some(category)) => stats.ending == category,
+        };
+        let has_finding = |wanted: &str| {
+            stats
+                .guard
+                .iter()
+                .any(|(kind, _)| kind_name(*kind) == wanted)
+        };
+        has_result
+            && (self.check.is_empty() || stats.checks.contains_key(&self.check))
+            && (self.finding.is_empty() || has_finding(&self.finding))
+    }
+
     /// Number of tasks on a page.
     pub const PER_PAGE: usize = 50;
     const MAX_TEXT_CHARS: usize = 200;
@@ -199,6 +321,10 @@ impl TaskQuery {
             ("by", &self.person, ""),
             ("label", &self.label, ""),
             ("days", &days, ""),
+            ("day", &self.day, ""),
+            ("result", &self.result, ""),
+            ("check", &self.check, ""),
+            ("finding", &self.finding, ""),
             ("q", &self.text, ""),
             ("sort", self.order.word(), "created"),
             ("dir", if self.ascending { "asc" } else { "" }, ""),
@@ -219,7 +345,10 @@ impl TaskQuery {
 
 #[cfg(test)]
 mod tests {
+    use selvedge_core::model::{FindingKind, FindingSeverity};
+
     use super::*;
+    use crate::stats::CheckStats;
 
     #[test]
     fn task_query_url_contains_only_non_defaults() {
@@ -239,5 +368,45 @@ mod tests {
         assert!(reversed.ascending && reversed.page == 1);
         assert!(!reversed.sorted_by(TaskQueryOrder::Tokens).ascending);
         assert_eq!(query.on_last_page(60).page, 2, "a page past the end");
+    }
+
+    #[test]
+    fn task_query_period_is_a_day_or_a_week() {
+        let range = |name: &str| {
+            let range = day_range(name, &TimeZone::UTC);
+            range.map(|(from, to)| format!("{from} {to}"))
+        };
+        let day = "2026-11-26T00:00:00Z 2026-11-27T00:00:00Z";
+        assert_eq!(range("2026-11-26").as_deref(), Some(day));
+        let week = "2026-11-23T00:00:00Z 2026-11-30T00:00:00Z";
+        assert_eq!(range("2026-W48").as_deref(), Some(week));
+        for invalid in ["", "2026-W60", "2026-13-01", "-W", "9999-12-31"] {
+            assert_eq!(range(invalid), None, "{invalid}");
+        }
+    }
+
+    #[test]
+    fn task_query_finds_parts_of_saved_statistics() {
+        let run = RunStats {
+            model: Some("o\"pus".to_owned()),
+            ending: RunCategory::Recovered,
+            checks: [("make test".to_owned(), CheckStats::default())].into(),
+            guard: vec![(FindingKind::EarlyExit, FindingSeverity::Strong)],
+            ..RunStats::sample()
+        };
+        let saved = serde_json::to_string(&run).unwrap();
+        let query = TaskQuery {
+            model: "o\"pus".to_owned(),
+            result: "recovered".to_owned(),
+            check: "make test".to_owned(),
+            finding: "early_exit".to_owned(),
+            ..TaskQuery::default()
+        };
+        assert_eq!(query.stats_parts().len(), 4);
+        for part in query.stats_parts() {
+            assert!(saved.contains(&part), "{part} in {saved}");
+        }
+        assert!(query.matches_stats(Some(&run)) && !query.matches_stats(None));
+        assert!(!query.matches_stats(Some(&RunStats::sample())));
     }
 }

@@ -10,6 +10,7 @@ use selvedge_core::run::Run;
 use selvedge_protocol::ProgressEvent;
 
 use super::query::{TaskQuery, TaskQueryOrder};
+use crate::stats::RunStats;
 
 /// The status of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -311,12 +312,12 @@ pub struct TaskDetail {
     pub sandbox: String,
 }
 
-/// Applies a query to a list of all tasks, for backends that hold all of them in memory. `search` returns further
-/// text of a task in lower case.
+/// Applies a query to a list of all tasks, for backends that hold all of them in memory. `stats` returns the statistics of
+/// a task's run.
 pub fn filter_tasks<'a>(
     all: &[TaskListItem],
     query: &TaskQuery,
-    search: impl Fn(&str) -> Option<&'a str>,
+    stats: impl Fn(&str) -> Option<&'a RunStats>,
 ) -> TaskList {
     let words: Vec<String> = query.words().map(str::to_lowercase).collect();
     let has_word = |row: &TaskListItem, word: &String| {
@@ -329,7 +330,7 @@ pub fn filter_tasks<'a>(
         ]
         .iter()
         .any(|text| text.to_lowercase().contains(word))
-            || search(&row.id).is_some_and(|text| text.contains(word))
+            || stats(&row.id).is_some_and(|stats| stats.search_text.contains(word))
     };
     let found = |row: &&TaskListItem| {
         let is_equal = |wanted: &str, actual: &str| wanted.is_empty() || wanted == actual;
@@ -338,6 +339,8 @@ pub fn filter_tasks<'a>(
             && is_equal(&query.worker, row.worker.as_deref().unwrap_or_default())
             && is_equal(&query.model, row.model.as_deref().unwrap_or_default())
             && query.since.is_none_or(|since| row.created_at >= since)
+            && query.until.is_none_or(|until| row.created_at < until)
+            && query.matches_stats(stats(&row.id))
             && words.iter().all(|word| has_word(row, word))
     };
     let mut groups = BTreeMap::new();

@@ -20,34 +20,48 @@ pub fn bar(parts: &[ChartSegment], says: &str) -> Markup {
     svg
 }
 
-/// Columns side by side, each with its label and its parts stacked. The highest column fills the height; the label
-/// is shown while the pointer is on the column.
-pub fn columns(columns: &[(String, Vec<ChartSegment>)], says: &str) -> Markup {
-    let height = |parts: &[ChartSegment]| parts.iter().map(|(_, amount)| amount).sum::<f64>();
-    let heights = columns.iter().map(|(_, parts)| height(parts));
-    let highest = heights.fold(1.0, f64::max);
-    let mut svg = begin_svg("columns", "0 0 1000 200", says);
-    for line in [50.0, 100.0, 150.0] {
-        push_rectangle(&mut svg, "ground", [0.0, line, 1000.0, 1.0]);
-    }
-    let count = u32::try_from(columns.len().max(8)).unwrap_or(u32::MAX);
-    let step = 1000.0 / f64::from(count);
-    let mut x = step * 0.1;
-    for (label, column) in columns {
-        svg.push_tag("<g><title>");
-        svg.push_text(&crate::text::make_visible(label));
-        svg.push_tag("</title>");
-        let mut y = 200.0;
-        for (class, amount) in column.iter().filter(|(_, amount)| *amount > 0.0) {
-            let height = amount / highest * 196.0;
-            y -= height;
-            push_rectangle(&mut svg, class, [x, y, step * 0.8, height]);
-        }
-        svg.push_tag("</g>");
-        x += step;
+/// One column of a plot with its parts stacked, where `highest` fills the height.
+pub fn column(parts: &[ChartSegment], highest: f64) -> Markup {
+    let mut svg = Markup::new();
+    svg.push_tag(
+        "<svg class=\"chart column\" viewBox=\"0 0 10 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+    );
+    let mut y = 100.0;
+    for (class, amount) in parts.iter().filter(|(_, amount)| *amount > 0.0) {
+        let height = amount / highest.max(1.0) * 100.0;
+        y -= height;
+        push_rectangle(&mut svg, class, [0.0, y, 10.0, height]);
     }
     svg.push_tag("</svg>");
     svg
+}
+
+/// The end of an axis for values up to `highest`: a round number, of which the half is round too.
+pub fn axis_end(highest: u64) -> u64 {
+    let mut power = 1_u64;
+    while let Some(next) = power.checked_mul(10).filter(|next| *next <= highest) {
+        power = next;
+    }
+    let steps = [2, 4, 6, 8, 10, 20];
+    let ends = steps.iter().map(|step| power.saturating_mul(*step));
+    let mut ends = ends.filter(|end| *end >= highest);
+    ends.next().unwrap_or(highest)
+}
+
+/// The end of an axis for durations up to `highest` milliseconds.
+pub fn duration_axis_end(highest: u64) -> u64 {
+    const SECOND: u64 = 1_000;
+    const MINUTE: u64 = 60 * SECOND;
+    const HOUR: u64 = 60 * MINUTE;
+    let (unit, base) = match highest {
+        0..=SECOND => (1, 10),
+        ..=MINUTE => (SECOND, 60),
+        ..=HOUR => (MINUTE, 60),
+        _ => return axis_end(highest.div_ceil(HOUR)) * HOUR,
+    };
+    let units = highest.div_ceil(unit);
+    let end = axis_end(units);
+    unit * if base == 60 && end > 30 { 60 } else { end }
 }
 
 /// A timeline in one row: each part has a class, a start and a length within `total`.
@@ -98,6 +112,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn axis_ends_at_round_numbers() {
+        let ends = [0, 1, 3, 4, 7, 11, 21, 95, 430].map(axis_end);
+        assert_eq!(ends, [2, 2, 4, 4, 8, 20, 40, 100, 600]);
+        let ends = [756, 3_300, 41_000, 61_000, 5_000_000].map(duration_axis_end);
+        assert_eq!(ends, [800, 4_000, 60_000, 120_000, 7_200_000]);
+    }
+
+    #[test]
     fn segments_divide_the_bar_without_rounding_errors() {
         let svg = bar(&[("first", 3.0), ("rescued", 1.0)], "3 of \"4\"");
         assert!(svg.as_str().contains("width=\"750.0\""), "{svg}");
@@ -107,8 +129,8 @@ mod tests {
         );
         for empty in [
             bar(&[], ""),
-            columns(&[], ""),
-            columns(&[(String::new(), vec![])], ""),
+            column(&[], 0.0),
+            column(&[("first", 0.0)], 0.0),
             span(&[("agent", 0.0, 0.0)], 0.0, ""),
         ] {
             assert!(!empty.as_str().contains("NaN") && !empty.as_str().contains("inf"));

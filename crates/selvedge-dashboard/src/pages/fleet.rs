@@ -5,7 +5,8 @@ use jiff::Timestamp;
 use selvedge_core::format::duration;
 
 use super::frame::{PageFrame, TimeLabel};
-use crate::backend::{FleetOverview, TaskQuery, WorkerSummary};
+use super::insights::source_address;
+use crate::backend::{FleetOverview, WorkerSummary};
 use crate::text::single_line;
 
 /// The page.
@@ -18,18 +19,18 @@ pub(crate) struct FleetPage {
     unplaced: Vec<(String, String, String)>,
 }
 
-struct WorkerView {
-    name: String,
-    /// The list of its tasks.
-    address: String,
-    connected: bool,
-    labels: String,
-    slots: String,
-    runs: Vec<(String, String)>,
-    lost_leases: u64,
-    version: String,
-    sandbox: String,
-    seen: Option<TimeLabel>,
+pub(crate) struct WorkerView {
+    pub(crate) name: String,
+    /// Its page.
+    pub(crate) address: String,
+    pub(crate) connected: bool,
+    pub(crate) labels: String,
+    pub(crate) slots: String,
+    pub(crate) runs: Vec<(String, String)>,
+    pub(crate) lost_leases: u64,
+    pub(crate) version: String,
+    pub(crate) sandbox: String,
+    pub(crate) seen: Option<TimeLabel>,
 }
 
 impl FleetPage {
@@ -68,15 +69,10 @@ impl FleetPage {
 }
 
 impl WorkerView {
-    fn new(worker: &WorkerSummary, now: Timestamp) -> Self {
+    pub(crate) fn new(worker: &WorkerSummary, now: Timestamp) -> Self {
         Self {
             name: single_line(&worker.name, 60),
-            address: TaskQuery {
-                worker: worker.name.clone(),
-                page: 1,
-                ..TaskQuery::default()
-            }
-            .address(),
+            address: source_address("worker", &worker.name),
             connected: worker.connected,
             labels: single_line(&worker.labels.join(", "), 200),
             slots: format!("{} of {}", worker.runs.len(), worker.slots),

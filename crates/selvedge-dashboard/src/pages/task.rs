@@ -7,17 +7,20 @@ use selvedge_core::format::duration;
 use selvedge_core::model::{ReviewTarget, RunId};
 use selvedge_core::plan::Plan;
 use selvedge_core::run::{Phase, Run};
+use selvedge_protocol::ReviewDecision;
 
 use super::activity::ActivityItem;
 use super::attempt::{AttemptView, ChecksView, checks_of};
 use super::costs::{ModelCallCost, model_call_costs};
 use super::frame::{PageFrame, StatusBadge, TimeLabel, cost_so_far, reviewed_work, short_cost};
+use super::insights::source_address;
 use super::story::{AttemptCard, AttemptChanges, Glance};
 use crate::backend::{DisplayStatus, PendingReview, SubtaskSummary, TaskDetail, TaskHistory};
 use crate::charts;
 use crate::grid::CheckGrid;
 use crate::story::{RunStory, TestGrid};
 use crate::text::{Markup, make_visible, single_line};
+use crate::web::HeldDecision;
 
 /// The page.
 #[derive(Template)]
@@ -36,13 +39,15 @@ pub(crate) struct TaskDetailPage {
     glance: Option<Glance>,
     cards: Vec<AttemptCard>,
     tests: TestGrid,
-    facts: Vec<(String, String)>,
+    /// Label, value, and the page about it.
+    facts: Vec<(String, String, Option<String>)>,
     created: TimeLabel,
     updated: TimeLabel,
     commands: Vec<(&'static str, String)>,
     rights: crate::backend::AllowedActions,
     review: Option<String>,
     pending: Option<PendingReviewView>,
+    held: Option<HeldDecisionView>,
     grid: CheckGrid,
     baseline: ChecksView,
     attempts: Vec<AttemptView>,
@@ -108,6 +113,32 @@ impl PendingReviewView {
     }
 }
 
+/// A decision that has not taken effect yet.
+struct HeldDecisionView {
+    decision: String,
+    reason: String,
+    due: String,
+    seconds: i64,
+    failure: Option<String>,
+}
+
+impl HeldDecisionView {
+    fn new(held: &HeldDecision, now: Timestamp) -> Self {
+        let decision = match held.submission.review {
+            ReviewDecision::Accept => "Accepted",
+            ReviewDecision::Reject => "Rejected",
+            ReviewDecision::Retry => "Rejected, with another attempt,",
+        };
+        Self {
+            decision: format!("{decision} by {}", single_line(&held.user.name, 60)),
+            reason: make_visible(&held.submission.reason),
+            due: held.due.to_string(),
+            seconds: held.due.duration_since(now).as_secs().max(0),
+            failure: held.failure.as_deref().map(make_visible),
+        }
+    }
+}
+
 /// One row of the timeline.
 struct TimelineRow {
     label: String,
@@ -122,6 +153,7 @@ impl TaskDetailPage {
         task: &TaskDetail,
         live: Vec<ActivityItem>,
         changes: &AttemptChanges,
+        held: Option<&HeldDecision>,
         now: Timestamp,
     ) -> Self {
         let row = &task.row;
@@ -164,6 +196,7 @@ impl TaskDetailPage {
             rights: task.rights,
             review: None,
             pending: task.review.as_ref().map(PendingReviewView::new),
+            held: held.map(|held| HeldDecisionView::new(held, now)),
             grid: CheckGrid::default(),
             baseline: checks_of(&[]),
             attempts: Vec::new(),
@@ -195,6 +228,11 @@ impl TaskDetailPage {
             }
         }
         page
+    }
+
+    /// Whether a decision will take effect.
+    fn is_held(&self) -> bool {
+        self.held.as_ref().is_some_and(|it| it.failure.is_none())
     }
 
     fn add_run(
@@ -297,23 +335,39 @@ impl TaskDetailPage {
     }
 }
 
-fn facts(task: &TaskDetail) -> Vec<(String, String)> {
+fn facts(task: &TaskDetail) -> Vec<(String, String, Option<String>)> {
     let row = &task.row;
+    let fact = |name: &str, value: String| (name.to_owned(), value, None);
+    let page = |kind: &str, name: &str| Some(source_address(kind, name));
+    let place = row.workspace.as_str();
     let mut facts = vec![
-        ("Agent".to_owned(), single_line(&row.agent, 60)),
-        ("Directory".to_owned(), make_visible(&row.workspace)),
+        fact("Agent", single_line(&row.agent, 60)),
         (
-            "Attempts".to_owned(),
+            if place.contains("://") {
+                "Repository"
+            } else {
+                "Directory"
+            }
+            .to_owned(),
+            make_visible(place),
+            page("repository", place).filter(|_| !place.is_empty()),
+        ),
+        fact(
+            "Attempts",
             format!("{} of {}", row.attempts, row.max_attempts),
         ),
-        ("Cost".to_owned(), cost_so_far(row.cost, row.standing)),
+        fact("Cost", cost_so_far(row.cost, row.standing)),
     ];
     let model = row.model.as_deref();
-    facts.extend(model.map(|name| ("Model".to_owned(), single_line(name, 60))));
+    facts.extend(model.map(|name| fact("Model", single_line(name, 60))));
     let worker = row.worker.as_deref();
-    facts.extend(worker.map(|name| ("Worker".to_owned(), single_line(name, 60))));
+    let worker = worker.map(|name| {
+        let shown = single_line(name, 60);
+        ("Worker".to_owned(), shown, page("worker", name))
+    });
+    facts.extend(worker);
     let more = task.facts.iter();
-    facts.extend(more.map(|(name, value)| (single_line(name, 40), make_visible(value))));
+    facts.extend(more.map(|(name, value)| fact(&single_line(name, 40), make_visible(value))));
     facts
 }
 

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use selvedge_core::format::{counted, duration};
 
 use super::frame::{PageFrame, StatusBadge, TimeLabel, cost_so_far, short_count};
+use super::insights::source_address;
 use crate::backend::{DisplayStatus, TaskList, TaskListItem, TaskQuery, TaskQueryOrder};
 use crate::text::{make_visible, single_line};
 
@@ -56,24 +57,27 @@ struct ColumnHead {
     sorted: &'static str,
 }
 
-struct TaskRowView {
-    id: String,
-    short: String,
-    description: String,
-    agent: String,
-    place: String,
-    place_name: String,
-    badge: StatusBadge,
-    reason: String,
-    attempts: String,
-    pips: Vec<&'static str>,
-    took: String,
-    cost: String,
-    tokens: String,
-    updated: TimeLabel,
-    created: TimeLabel,
-    worker: Option<String>,
-    part_of: Option<String>,
+/// A task of a list.
+pub(crate) struct TaskRowView {
+    pub(crate) id: String,
+    pub(crate) short: String,
+    pub(crate) description: String,
+    pub(crate) agent: String,
+    pub(crate) place: String,
+    pub(crate) place_name: String,
+    /// Page of the repository.
+    pub(crate) place_address: String,
+    pub(crate) badge: StatusBadge,
+    pub(crate) reason: String,
+    pub(crate) attempts: String,
+    pub(crate) pips: Vec<&'static str>,
+    pub(crate) took: String,
+    pub(crate) cost: String,
+    pub(crate) tokens: String,
+    pub(crate) updated: TimeLabel,
+    pub(crate) created: TimeLabel,
+    pub(crate) worker: Option<String>,
+    pub(crate) part_of: Option<String>,
 }
 
 /// Maximum number of dots drawn for attempts.
@@ -239,6 +243,10 @@ fn other_filters(query: &TaskQuery) -> Vec<(&'static str, String, String)> {
         ("model", &query.model, without(|it| it.model.clear())),
         ("by", &query.person, without(|it| it.person.clear())),
         ("label", &query.label, without(|it| it.label.clear())),
+        ("day", &query.day, without(|it| it.day.clear())),
+        ("result", &query.result, without(|it| it.result.clear())),
+        ("check", &query.check, without(|it| it.check.clear())),
+        ("finding", &query.finding, without(|it| it.finding.clear())),
     ];
     let set = all.into_iter().filter(|(_, value, _)| !value.is_empty());
     set.map(|(name, value, address)| (name, value.clone(), address))
@@ -279,7 +287,7 @@ fn place_name(place: &str) -> String {
 }
 
 impl TaskRowView {
-    fn new(row: &TaskListItem, now: Timestamp) -> Self {
+    pub(crate) fn new(row: &TaskListItem, now: Timestamp) -> Self {
         let shown = row.max_attempts.max(row.attempts);
         let pips = (1..=shown.min(MAX_PIPS)).map(|number| match row.standing {
             _ if number > row.attempts => "free",
@@ -300,6 +308,7 @@ impl TaskRowView {
             agent: single_line(&row.agent, 30),
             place: make_visible(&row.workspace),
             place_name: place_name(&row.workspace),
+            place_address: source_address("repository", &row.workspace),
             badge: row.standing.into(),
             reason: single_line(&row.reason, 160),
             attempts: format!(

@@ -7,6 +7,7 @@ mod run_stats;
 mod tables;
 
 pub use report::{CheckTotals, RetryStats, StatsBucket, StatsGroup, StatsPeriod, StatsReport};
+pub(crate) use run_stats::kind_name;
 pub use run_stats::{CheckStats, RunCategory, RunStats};
 pub use tables::{StatsTable, tables};
 pub(crate) use tables::{format_optional_cost, format_shares};

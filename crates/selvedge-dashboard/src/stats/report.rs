@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use selvedge_core::model::{Cost, FindingSeverity, MicroUsd};
 use serde::{Deserialize, Serialize};
 
-use super::run_stats::{RunCategory, RunStats};
+use super::run_stats::{RunCategory, RunStats, kind_name};
 
 /// Start of the period; `None` for all time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -145,6 +145,9 @@ pub struct StatsGroup {
     /// The group's statistics.
     #[serde(flatten)]
     pub bought: RetryStats,
+    /// Median time from the creation of a run to its end, in milliseconds.
+    #[serde(default)]
+    pub median_verdict_ms: Option<u64>,
 }
 
 /// One check over all runs.
@@ -181,6 +184,9 @@ pub struct StatsReport {
     pub by_model: Vec<StatsGroup>,
     /// By workspace directory.
     pub by_repository: Vec<StatsGroup>,
+    /// By worker, where there are any.
+    #[serde(default)]
+    pub by_worker: Vec<StatsGroup>,
     /// By day, oldest first; by week for long periods.
     pub over_time: Vec<StatsGroup>,
     /// All checks, most failures first.
@@ -217,6 +223,14 @@ impl StatsReport {
                     .unwrap_or_else(|| "not reported".to_owned())
             }),
             by_repository: largest_groups(&runs, |run| run.workspace.clone()),
+            by_worker: largest_groups(
+                &runs
+                    .iter()
+                    .copied()
+                    .filter(|run| run.worker.is_some())
+                    .collect::<Vec<_>>(),
+                |run| run.worker.clone().unwrap_or_default(),
+            ),
             over_time: group_by_time(&runs, zone),
             checks: check_totals(&runs),
             guard: guard_counts(&runs),
@@ -256,11 +270,17 @@ fn largest_groups(runs: &[&RunStats], name: impl Fn(&RunStats) -> String) -> Vec
 }
 
 fn group_by_name(runs: &[&RunStats], name: impl Fn(&RunStats) -> String) -> Vec<StatsGroup> {
-    let mut groups: BTreeMap<String, RetryStats> = BTreeMap::new();
+    let mut groups: BTreeMap<String, (RetryStats, Vec<u64>)> = BTreeMap::new();
     for run in runs {
-        groups.entry(name(run)).or_default().add(run);
+        let (stats, times) = groups.entry(name(run)).or_default();
+        stats.add(run);
+        times.extend(run.verdict_ms);
     }
-    let group = |(name, bought)| StatsGroup { name, bought };
+    let group = |(name, (bought, times))| StatsGroup {
+        name,
+        bought,
+        median_verdict_ms: median(times),
+    };
     groups.into_iter().map(group).collect()
 }
 
@@ -298,8 +318,7 @@ fn check_totals(runs: &[&RunStats]) -> Vec<CheckTotals> {
 fn guard_counts(runs: &[&RunStats]) -> BTreeMap<String, [u64; 2]> {
     let mut caught_by_name: BTreeMap<String, [u64; 2]> = BTreeMap::new();
     for (kind, strength) in runs.iter().flat_map(|run| &run.guard) {
-        let kind = serde_json::to_value(kind).unwrap_or_default();
-        let name = kind.as_str().unwrap_or("unknown").replace('_', " ");
+        let name = kind_name(*kind).replace('_', " ");
         let [offences, flags] = caught_by_name.entry(name).or_default();
         match strength {
             FindingSeverity::Violation => *offences += 1,

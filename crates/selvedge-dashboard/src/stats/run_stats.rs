@@ -60,8 +60,11 @@ pub struct RunStats {
     pub agent: String,
     /// The last model.
     pub model: Option<String>,
-    /// The workspace.
+    /// The workspace, or the repository where that is known.
     pub workspace: String,
+    /// The worker, where there is one; not a part of the run.
+    #[serde(skip)]
+    pub worker: Option<String>,
     /// How the run ended.
     pub ending: RunCategory,
     /// The outcome, once the run has ended.
@@ -94,7 +97,40 @@ pub struct RunStats {
 /// Maximum length of the text for the search, in bytes.
 const MAX_SEARCH_BYTES: usize = 3 * 1024;
 
+/// The name of a kind of finding, as in JSON.
+pub(crate) fn kind_name(kind: FindingKind) -> String {
+    let name = serde_json::to_value(kind).unwrap_or_default();
+    name.as_str().unwrap_or("unknown").to_owned()
+}
+
 impl RunStats {
+    /// A run that was verified at the first attempt.
+    #[cfg(test)]
+    pub(crate) fn sample() -> Self {
+        Self {
+            accepted: false,
+            run_id: "0190a1b2-0000-7000-8000-000000000001".parse().unwrap(),
+            created_at: Timestamp::UNIX_EPOCH,
+            agent: "opus".to_owned(),
+            model: None,
+            workspace: "/work".to_owned(),
+            worker: None,
+            ending: RunCategory::FirstAttempt,
+            outcome: Some(Outcome::Verified),
+            attempts: 1,
+            first_cost: Cost::ZERO,
+            retry_cost: Cost::ZERO,
+            tokens_in: 0,
+            tokens_out: 0,
+            checks: BTreeMap::new(),
+            guard: Vec::new(),
+            verdict_ms: Some(1_000),
+            caught_by_original_tests: false,
+            reason: String::new(),
+            search_text: String::new(),
+        }
+    }
+
     /// Total cost of the run.
     pub fn cost(&self) -> Cost {
         self.first_cost + self.retry_cost
@@ -126,6 +162,7 @@ impl RunStats {
             agent: run.spec.agent.name.clone(),
             model: models.find_map(|session| session.model.clone()),
             workspace: run.spec.workspace.to_string_lossy().into_owned(),
+            worker: None,
             ending: categorize_run(run),
             outcome: run.finished.then(|| run.outcome()),
             attempts: run.used_attempts(),

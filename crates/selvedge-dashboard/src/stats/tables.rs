@@ -33,6 +33,7 @@ pub fn tables(figures: &StatsReport) -> Vec<StatsTable> {
             "not recovered",
             "cost",
             "per recovered task",
+            "time to verdict",
         ],
         rows: groups.iter().take(MAX_ROWS).map(group_row).collect(),
     };
@@ -41,6 +42,7 @@ pub fn tables(figures: &StatsReport) -> Vec<StatsTable> {
         groups("By agent", "agent", &figures.by_agent),
         groups("By model", "model", &figures.by_model),
         groups("By repository", "directory", &figures.by_repository),
+        groups("By worker", "worker", &figures.by_worker),
         groups("Over time", "when", latest(&figures.over_time)),
         check_table(figures),
         flaky_table(figures),
@@ -135,6 +137,9 @@ fn group_row(group: &StatsGroup) -> Vec<String> {
         lost,
         cost(bought.cost()),
         format_optional_cost(bought.cost_per_rescue),
+        group
+            .median_verdict_ms
+            .map_or_else(|| "–".to_owned(), duration),
     ]
 }
 

@@ -6,11 +6,13 @@ use axum::response::Response;
 use selvedge_core::model::ReviewTarget;
 use selvedge_protocol::ReviewDecision;
 
-use super::SharedDashboard;
 use super::auth::LoginSession;
+use super::held_decisions::HOLD;
 use super::respond::{
     FormFields, FormResult, PageResult, form_fields, is_local_path, redirect_to, render_error,
 };
+use super::views::find_task;
+use super::{HeldDecision, SharedDashboard};
 use crate::backend::{DashboardError, ReviewSubmission};
 
 /// Longest reason, in characters, comments included.
@@ -118,7 +120,7 @@ fn parse_decision(fields: &FormFields) -> Result<ReviewSubmission, &'static str>
     })
 }
 
-/// `POST /tasks/{id}/review`.
+/// `POST /tasks/{id}/review`: the decision takes effect after a minute, so that it can be undone.
 pub(super) async fn review(
     State(dashboard): State<SharedDashboard>,
     Extension(login): Extension<LoginSession>,
@@ -129,7 +131,68 @@ pub(super) async fn review(
     let id = validate_id(&login, id)?;
     let decision = parse_decision(&fields)
         .map_err(|why| render_error(Some(&login), &DashboardError::Refused(why.to_owned())))?;
-    let answer = dashboard.backend.review(&login.user, &id, decision).await;
+    let task = find_task(&dashboard, &login, &id).await?;
+    let can_hold = task.rights.review
+        && task.review.as_ref().is_some_and(|pending| {
+            pending.task == task.row.id && pending.target == decision.target
+        });
+    if !can_hold {
+        // It is refused with a reason.
+        let answer = dashboard.backend.review(&login.user, &id, decision).await;
+        return action_response(&login, &id, answer);
+    }
+    let (backend, held) = (&dashboard.backend, &dashboard.held);
+    if held.hold(backend, &task.row.id, &login.user, decision, HOLD) {
+        return Ok(redirect_to(&format!("/tasks/{id}")));
+    }
+    let why = "another decision about this task takes effect within a minute; undo it first";
+    Err(render_error(
+        Some(&login),
+        &DashboardError::Refused(why.to_owned()),
+    ))
+}
+
+/// Takes the held decision about a task that the user may review.
+async fn take_decision(
+    dashboard: &SharedDashboard,
+    login: &LoginSession,
+    id: String,
+    sent: FormResult,
+) -> Result<(String, HeldDecision), Response> {
+    validate_form(login, sent)?;
+    let id = validate_id(login, id)?;
+    let task = find_task(dashboard, login, &id).await?;
+    let taken = dashboard.held.take(&task.row.id);
+    let gone = || {
+        let why = "the decision has taken effect; it can no longer be undone";
+        render_error(Some(login), &DashboardError::Refused(why.to_owned()))
+    };
+    Ok((task.row.id, taken.ok_or_else(gone)?))
+}
+
+/// `POST /tasks/{id}/review/undo`.
+pub(super) async fn undo_review(
+    State(dashboard): State<SharedDashboard>,
+    Extension(login): Extension<LoginSession>,
+    Path(id): Path<String>,
+    sent: FormResult,
+) -> PageResult {
+    let (id, _) = take_decision(&dashboard, &login, id, sent).await?;
+    Ok(redirect_to(&format!("/tasks/{id}")))
+}
+
+/// `POST /tasks/{id}/review/apply`: carries out a held decision at once.
+pub(super) async fn apply_review(
+    State(dashboard): State<SharedDashboard>,
+    Extension(login): Extension<LoginSession>,
+    Path(id): Path<String>,
+    sent: FormResult,
+) -> PageResult {
+    let (id, held) = take_decision(&dashboard, &login, id, sent).await?;
+    let HeldDecision {
+        user, submission, ..
+    } = held;
+    let answer = dashboard.backend.review(&user, &id, submission).await;
     action_response(&login, &id, answer)
 }
 

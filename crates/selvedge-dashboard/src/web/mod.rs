@@ -15,6 +15,7 @@ mod auth;
 mod change_cache;
 mod events;
 mod headers;
+mod held_decisions;
 mod logs;
 mod outputs;
 mod respond;
@@ -32,10 +33,12 @@ use futures_util::future::BoxFuture;
 use tower_http::compression::CompressionLayer;
 
 use self::change_cache::ChangeCache;
+use self::held_decisions::HeldDecisions;
 use crate::assets;
 use crate::backend::{DashboardBackend, DashboardUser};
 
 pub use headers::AllowedHosts;
+pub(crate) use held_decisions::HeldDecision;
 
 /// Version of this program, as named in exported reports.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -112,6 +115,8 @@ struct DashboardState {
     dashboard: Dashboard,
     /// Summaries of the changes of attempts.
     changes: ChangeCache,
+    /// Review decisions that can still be undone.
+    held: HeldDecisions,
 }
 
 impl std::ops::Deref for DashboardState {
@@ -129,6 +134,7 @@ fn share(dashboard: Dashboard) -> SharedDashboard {
     Arc::new(DashboardState {
         dashboard,
         changes: ChangeCache::default(),
+        held: HeldDecisions::default(),
     })
 }
 
@@ -167,6 +173,8 @@ fn routes(dashboard: &SharedDashboard) -> Router<SharedDashboard> {
         .route("/", get(views::tasks))
         .route("/stats", get(views::stats))
         .route("/fleet", get(views::fleet))
+        .route("/repository", get(views::repository))
+        .route("/worker", get(views::worker))
         .route("/events", get(events::stream_events))
         .route(task, get(views::task))
         .route(&format!("{task}/diff"), get(views::task_diff))
@@ -196,6 +204,8 @@ fn routes(dashboard: &SharedDashboard) -> Router<SharedDashboard> {
             &format!("{task}/review"),
             get(views::review).post(actions::review),
         )
+        .route(&format!("{task}/review/undo"), post(actions::undo_review))
+        .route(&format!("{task}/review/apply"), post(actions::apply_review))
         .route("/new", get(submit::form).post(submit::submit))
         .route("/bulk", post(actions::bulk))
         .route("/theme", post(theme::set_theme))

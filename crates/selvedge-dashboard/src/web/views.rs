@@ -12,15 +12,16 @@ use serde::Deserialize;
 
 use super::auth::LoginSession;
 use super::outputs::patch_response;
-use super::respond::{PageResult, page_frame, render_error, render_page};
+use super::respond::{PageResult, page_frame, redirect_to, render_error, render_page};
 use super::{Dashboard, SharedDashboard};
 use crate::backend::{
-    DashboardError, DiffContent, DiffRange, LiveActivity, TaskDetail, TaskHistory, TaskQueryParams,
+    DashboardError, DiffContent, DiffRange, LiveActivity, TaskDetail, TaskHistory, TaskQuery,
+    TaskQueryParams,
 };
 use crate::pages::{
     ActivityItem, AttemptChanges, ComparePage, DiffPage, FleetPage, NavItem, PageFrame, ReviewPage,
-    SessionHeader, SessionPage, StatsPage, TaskDetailPage, TaskListPage, items_from_events,
-    parse_transcript,
+    SessionHeader, SessionPage, SourceKind, SourcePage, StatsPage, TaskDetailPage, TaskListPage,
+    items_from_events, parse_transcript,
 };
 use crate::stats::{StatsPeriod, StatsReport};
 use crate::text::single_line;
@@ -129,7 +130,10 @@ pub(super) async fn task(
         TaskHistory::Run(run) => dashboard.changes.load(&dashboard, &task, run).await,
         _ => AttemptChanges::new(),
     };
-    let shown = TaskDetailPage::new(frame, &task, live, &changes, Timestamp::now());
+    let reviewed = task.review.as_ref().map_or(&task.row.id, |it| &it.task);
+    let held = dashboard.held.get(reviewed);
+    let now = Timestamp::now();
+    let shown = TaskDetailPage::new(frame, &task, live, &changes, held.as_ref(), now);
     Ok(render_page(StatusCode::OK, &shown))
 }
 
@@ -241,6 +245,13 @@ pub(super) async fn review(
     let none = || DashboardError::Refused("the task is not awaiting review".to_owned());
     let pending = task.review.as_ref().filter(|_| task.rights.review);
     let pending = pending.ok_or_else(|| error_page(&login)(none()))?;
+    if dashboard
+        .held
+        .get(&pending.task)
+        .is_some_and(|it| it.failure.is_none())
+    {
+        return Ok(redirect_to(&format!("/tasks/{}", pending.task)));
+    }
     let attempt = pending
         .target
         .attempt
@@ -417,6 +428,94 @@ fn show_diff(
 #[serde(default)]
 pub(super) struct StatsQuery {
     days: String,
+    /// The repository or worker.
+    name: String,
+}
+
+impl StatsQuery {
+    fn days(&self) -> Option<u32> {
+        self.days.parse().ok().filter(|days| *days <= 36_500)
+    }
+}
+
+/// `GET /repository?name=NAME`.
+pub(super) async fn repository(
+    State(dashboard): State<SharedDashboard>,
+    Extension(login): Extension<LoginSession>,
+    query_result: QueryResult<StatsQuery>,
+) -> PageResult {
+    let query = query_or_default(query_result);
+    source_page(&dashboard, &login, SourceKind::Repository, &query).await
+}
+
+/// `GET /worker?name=NAME`.
+pub(super) async fn worker(
+    State(dashboard): State<SharedDashboard>,
+    Extension(login): Extension<LoginSession>,
+    query_result: QueryResult<StatsQuery>,
+) -> PageResult {
+    let query = query_or_default(query_result);
+    source_page(&dashboard, &login, SourceKind::Worker, &query).await
+}
+
+async fn source_page(
+    dashboard: &Dashboard,
+    login: &LoginSession,
+    kind: SourceKind,
+    params: &StatsQuery,
+) -> PageResult {
+    let now = Timestamp::now();
+    let (name, days) = (params.name.as_str(), params.days());
+    let query = TaskQuery {
+        since: StatsPeriod::last_days(days, now).0,
+        ..kind.query(name, days)
+    };
+    let tasks = dashboard.backend.tasks(&login.user, &query).await;
+    let tasks = tasks.map_err(error_page(login))?;
+    let worker = if kind == SourceKind::Worker {
+        let fleet = dashboard.backend.fleet(&login.user).await;
+        let workers = fleet
+            .map_err(error_page(login))?
+            .unwrap_or_default()
+            .workers;
+        workers.into_iter().find(|worker| worker.name == name)
+    } else {
+        None
+    };
+    let mut runs = dashboard.backend.run_stats(&login.user).await;
+    let runs = runs
+        .as_mut()
+        .map_err(|error| error_page(login)(error.clone()))?;
+    runs.retain(|run| match kind {
+        SourceKind::Repository => run.workspace == name,
+        SourceKind::Worker => run.worker.as_deref() == Some(name),
+    });
+    if runs.is_empty() && tasks.matching == 0 && worker.is_none() && days.is_none() {
+        let what = match kind {
+            SourceKind::Repository => "there are no tasks in this repository",
+            SourceKind::Worker => "worker not found",
+        };
+        return Err(error_page(login)(DashboardError::NotFound(what.to_owned())));
+    }
+    let period = StatsPeriod(query.since);
+    let figures = StatsReport::from_runs(runs, period, &TimeZone::system());
+    let (title, nav_item) = match kind {
+        SourceKind::Repository => ("Repository", NavItem::Stats),
+        SourceKind::Worker => ("Worker", NavItem::Fleet),
+    };
+    let title = format!("{title} {}", single_line(name, 60));
+    let frame = page_frame(login, &title, nav_item);
+    let subject = (kind, name);
+    let shown = SourcePage::new(
+        frame,
+        subject,
+        &query,
+        &tasks,
+        &figures,
+        worker.as_ref(),
+        now,
+    );
+    Ok(render_page(StatusCode::OK, &shown))
 }
 
 /// `GET /stats`.
@@ -425,11 +524,7 @@ pub(super) async fn stats(
     Extension(login): Extension<LoginSession>,
     query_result: QueryResult<StatsQuery>,
 ) -> PageResult {
-    let days = query_or_default(query_result)
-        .days
-        .parse()
-        .ok()
-        .filter(|days| *days <= 36_500);
+    let days = query_or_default(query_result).days();
     let run_stats = dashboard.backend.run_stats(&login.user).await;
     let run_stats = run_stats.map_err(error_page(&login))?;
     let since = StatsPeriod::last_days(days, Timestamp::now());

@@ -50,10 +50,11 @@ pub(super) async fn tasks(
         words: query.words().map(str::to_lowercase).collect(),
         place: wanted(&query.place),
         worker: wanted(&query.worker),
-        model: wanted(&query.model),
+        stats_parts: query.stats_parts(),
         submitted_by: wanted(&query.person),
         label: wanted(&query.label),
         since: query.since.map(Timestamp::as_millisecond),
+        until: query.until.map(Timestamp::as_millisecond),
         ..filter(user)
     };
     let counts = hub

@@ -42,21 +42,12 @@ pub struct TaskFilter {
     pub submitted_by: Option<String>,
     /// A label that it requires.
     pub label: Option<String>,
-    /// The model that answered last.
-    pub model: Option<String>,
+    /// Parts of the saved statistics of the run, as JSON without spaces, that all have to occur: `"model":"opus"`.
+    pub stats_parts: Vec<String>,
     /// Submitted at this time or later: milliseconds since 1970.
     pub since: Option<i64>,
-}
-
-impl TaskFilter {
-    /// The model as it is written in saved statistics.
-    pub(crate) fn model_field(&self) -> Option<String> {
-        let model = self.model.as_ref()?;
-        Some(format!(
-            "\"model\":{}",
-            serde_json::Value::from(model.as_str())
-        ))
-    }
+    /// Submitted before this time: milliseconds since 1970.
+    pub until: Option<i64>,
 }
 
 /// The text for the search comes last in saved statistics, after this.
@@ -114,6 +105,10 @@ pub struct TaskCounts {
 pub struct RunStatsRow {
     /// The task's id.
     pub task_id: TaskId,
+    /// Its repository or workspace.
+    pub place: Option<String>,
+    /// The worker that has the task, or had it last.
+    pub worker: Option<String>,
     /// The last event of its journal.
     pub event_seq: u64,
     /// The saved statistics and the last event that they include; a later event makes them stale.

@@ -49,8 +49,8 @@ struct JournalCache {
 #[derive(Default)]
 struct ListedRuns {
     rows: Vec<TaskListItem>,
-    /// Text for the search, by the ids of the runs.
-    search: HashMap<String, String>,
+    /// The statistics of the runs, by their ids.
+    stats: HashMap<String, RunStats>,
     /// Whether statistics are missing, because they take long to compute.
     is_partial: bool,
 }
@@ -154,7 +154,7 @@ impl LocalBackendState {
                     let stats = facts_of_run(&self.home, journal, run.run_id, run.last_seq, cache)?;
                     if let Some(stats) = stats {
                         apply_stats(row, &stats);
-                        listed.search.insert(row.id.clone(), stats.search_text);
+                        listed.stats.insert(row.id.clone(), stats);
                     }
                 }
                 cache.save();
@@ -171,8 +171,7 @@ impl LocalBackendState {
 
     fn tasks(&self, query: &TaskQuery) -> Result<TaskList, DashboardError> {
         let listed = self.rows()?;
-        let search = |id: &str| listed.search.get(id).map(String::as_str);
-        Ok(filter_tasks(&listed.rows, query, search))
+        Ok(filter_tasks(&listed.rows, query, |id| listed.stats.get(id)))
     }
 
     fn facts(&self) -> Result<Vec<RunStats>, DashboardError> {

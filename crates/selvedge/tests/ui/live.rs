@@ -74,6 +74,15 @@ fn review_is_decided_on_the_page() {
         "Skipping it is fine: <b>the next task</b> removes it.",
     );
     browser.click("#review button[value=accept]");
+    // The decision can be undone until it takes effect.
+    browser.wait_for_text("#held", "This takes effect in");
+    browser.wait_for_text("#held", "<b>the next task</b> removes it.");
+    browser.wait_for_text(".title .badge", "needs review");
+    browser.click("#held button[value=undo]");
+    browser.wait_until("document.querySelector('#accept-why')");
+    assert_eq!(browser.count_elements("#held"), 0);
+    browser.click("#review button[value=accept]");
+    browser.click("#held button[value=apply]");
     browser.wait_for_text(".title .badge", "accepted");
     assert_eq!(browser.count_elements("#review"), 0);
     browser.wait_for_text(".card .verdict", "accepted by");
@@ -107,6 +116,7 @@ fn review_page_sends_comments_on_lines_as_feedback() {
         &[],
     );
     browser.click("#reject button[value=reject]");
+    browser.click("#held button[value=apply]");
     browser.wait_for_text("#reason", "It ends the process.");
     browser.wait_for_text("#reason", "shop.py:4: Do not leave here.");
     browser.wait_for_text(".card .verdict", "rejected by");
@@ -165,6 +175,7 @@ fn review_form_accepts_only_shown_work_and_by_its_button() {
     browser.type_into("#reject-why", "It skips the tests.");
     script("document.querySelector('#review input[name=retry]').focus()");
     browser.press_keys(&[BrowserKey::Enter]);
+    browser.click("#held button[value=apply]");
     browser.wait_for_text("#reason", "It skips the tests.");
     browser.wait_for_text(".title .badge", "checks still fail");
 }

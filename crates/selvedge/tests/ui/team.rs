@@ -164,12 +164,14 @@ fn hub_review_retries_and_then_accepts() {
     browser.type_into("#reject-why", "Do not leave early: <i>add</i> the numbers.");
     browser.click("#review input[name=retry]");
     browser.click("#review button[value=reject]");
+    browser.click("#held button[value=apply]");
     browser.wait_for_text("#attempt-2", "of 2 checks passed");
     browser.wait_for_text("#review", "Review required");
     browser.click("#prompt-2 summary");
     browser.wait_for_text("#prompt-2", "Do not leave early: <i>add</i> the numbers.");
     browser.type_into("#accept-why", "Good enough for now.");
     browser.click("#review button[value=accept]");
+    browser.click("#held button[value=apply]");
     browser.wait_for_text(".title .badge", "accepted");
     assert_eq!(browser.count_elements("#review"), 0);
     assert!(browser.address().ends_with(&id));

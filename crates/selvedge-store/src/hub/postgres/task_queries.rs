@@ -25,8 +25,9 @@ const FILTER_CLAUSE: &str = "r.tenant = $1
        AND ($7::text IS NULL OR r.submitted_by = $7)
        AND ($8::text IS NULL OR t.labels ? $8)
        AND ($9::bigint IS NULL OR r.created_at >= $9)
-       AND ($10::text IS NULL OR EXISTS (
-           SELECT 1 FROM run_stats f WHERE f.task_no = t.task_no AND position($10 IN f.body) > 0))
+       AND ($13::bigint IS NULL OR r.created_at < $13)
+       AND NOT EXISTS (SELECT 1 FROM unnest($10::text[]) p WHERE NOT EXISTS (
+           SELECT 1 FROM run_stats f WHERE f.task_no = t.task_no AND position(p IN f.body) > 0))
        AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) w WHERE NOT (
            position(w IN lower(r.title)) > 0 OR position(w IN lower(coalesce(r.place, ''))) > 0
            OR position(w IN r.task_id::text) > 0 OR position(w IN lower(coalesce(t.reason, ''))) > 0
@@ -48,7 +49,8 @@ struct FilterParams<'a> {
     submitted_by: Option<Cow<'a, str>>,
     label: Option<Cow<'a, str>>,
     since: Option<i64>,
-    model: Option<String>,
+    stats_parts: Vec<Cow<'a, str>>,
+    until: Option<i64>,
 }
 
 impl<'a> FilterParams<'a> {
@@ -63,12 +65,13 @@ impl<'a> FilterParams<'a> {
             submitted_by: optional(&filter.submitted_by),
             label: optional(&filter.label),
             since: filter.since,
-            model: filter.model_field(),
+            stats_parts: filter.stats_parts.iter().map(|it| text(it)).collect(),
+            until: filter.until,
         }
     }
 
     /// In the order of their numbers.
-    fn list(&self) -> [&(dyn ToSql + Sync); 12] {
+    fn list(&self) -> [&(dyn ToSql + Sync); 13] {
         [
             &self.tenant,
             &self.agent,
@@ -79,9 +82,10 @@ impl<'a> FilterParams<'a> {
             &self.submitted_by,
             &self.label,
             &self.since,
-            &self.model,
+            &self.stats_parts,
             &SEARCH_TEXT_FIELD,
             &ACCEPTED_PREFIX,
+            &self.until,
         ]
     }
 }
@@ -123,10 +127,10 @@ pub(super) async fn page(
         "SELECT {ROW_COLUMNS}, {VIEW_COLUMNS} FROM (
              SELECT t.task_no FROM request r JOIN task t ON t.task_no = r.task_no
              WHERE {FILTER_CLAUSE}
-               AND ($13::text[] IS NULL OR t.state || '/' || coalesce(t.outcome, '') = ANY ($13))
-               AND ($14::boolean IS NULL OR t.state <> 'succeeded'
-                    OR t.outcome IS DISTINCT FROM 'verified' OR {ACCEPTED_CLAUSE} = $14)
-             ORDER BY {order} LIMIT $15 OFFSET $16
+               AND ($14::text[] IS NULL OR t.state || '/' || coalesce(t.outcome, '') = ANY ($14))
+               AND ($15::boolean IS NULL OR t.state <> 'succeeded'
+                    OR t.outcome IS DISTINCT FROM 'verified' OR {ACCEPTED_CLAUSE} = $15)
+             ORDER BY {order} LIMIT $16 OFFSET $17
          ) shown JOIN task t ON t.task_no = shown.task_no JOIN request r ON r.task_no = shown.task_no,
          LATERAL (SELECT {LEDGER_SUMS} FROM cost WHERE cost.task_no = t.task_no) c
          ORDER BY {order}"
@@ -218,7 +222,7 @@ pub(super) async fn run_stats(
     hub: &PostgresHub,
     tenant: String,
 ) -> Result<Vec<RunStatsRow>, HubStoreError> {
-    let sql = "SELECT r.task_id, t.event_seq, f.event_seq, f.body FROM request r
+    let sql = "SELECT r.task_id, t.event_seq, r.place, t.worker, f.event_seq, f.body FROM request r
                JOIN task t ON t.task_no = r.task_no LEFT JOIN run_stats f ON f.task_no = r.task_no
                WHERE r.tenant = $1 AND t.event_seq > 0 ORDER BY r.task_no";
     let rows = hub.rows(sql, &[&text(&tenant)]).await?;
@@ -226,10 +230,13 @@ pub(super) async fn run_stats(
         let mut cells = PostgresColumns::of(row);
         let task_id = TaskId::new(cells.next()?);
         let event_seq = cells.count()?;
+        let (place, worker) = (cells.next()?, cells.next()?);
         let seq: Option<i64> = cells.next()?;
         let seq = seq.map(u64::try_from).transpose().map_err(damaged)?;
         Ok(RunStatsRow {
             task_id,
+            place,
+            worker,
             event_seq,
             saved: seq.zip(cells.next()?),
         })

@@ -19,8 +19,9 @@ const FILTER_CLAUSE: &str = "tenant = :tenant
        AND (:submitted_by IS NULL OR submitted_by = :submitted_by)
        AND (:label IS NULL OR EXISTS (SELECT 1 FROM json_each(labels) l WHERE l.value = :label))
        AND (:since IS NULL OR created_at >= :since)
-       AND (:model IS NULL OR EXISTS (
-           SELECT 1 FROM run_stats f WHERE f.task_no = task.task_no AND instr(f.body, :model) > 0))
+       AND (:until IS NULL OR created_at < :until)
+       AND NOT EXISTS (SELECT 1 FROM json_each(:stats_parts) p WHERE NOT EXISTS (
+           SELECT 1 FROM run_stats f WHERE f.task_no = task.task_no AND instr(f.body, p.value) > 0))
        AND NOT EXISTS (SELECT 1 FROM json_each(:words) w WHERE NOT (
            instr(lower(title), w.value) > 0 OR instr(lower(coalesce(place, '')), w.value) > 0
            OR instr(task_id, w.value) > 0 OR instr(lower(coalesce(reason, '')), w.value) > 0
@@ -58,9 +59,9 @@ fn order_clause(page: &TaskPageRequest) -> String {
     }
 }
 
-/// The words of a filter as a JSON array.
-fn words(filter: &TaskFilter) -> Result<String, HubStoreError> {
-    serde_json::to_string(&filter.words).map_err(damaged)
+/// Strings as a JSON array.
+fn json_array(strings: &[String]) -> Result<String, HubStoreError> {
+    serde_json::to_string(strings).map_err(damaged)
 }
 
 /// Selects the numbers of the page's tasks first and then their rows, so that only these rows are assembled.
@@ -86,7 +87,8 @@ pub(super) fn page(
             ":tenant": filter.tenant, ":agent": filter.agent, ":none": NO_AGENT,
             ":place": filter.place, ":worker": filter.worker,
             ":submitted_by": filter.submitted_by, ":label": filter.label, ":since": filter.since,
-            ":model": filter.model_field(), ":words": words(filter)?,
+            ":until": filter.until, ":stats_parts": json_array(&filter.stats_parts)?,
+            ":words": json_array(&filter.words)?,
             ":search_text": SEARCH_TEXT_FIELD, ":accepted_prefix": ACCEPTED_PREFIX,
             ":kinds": kinds, ":accepted": page.accepted, ":limit": page.limit, ":skip": page.skip,
         },
@@ -110,11 +112,12 @@ pub(super) fn task_counts(
                 sum(state = 'succeeded' AND outcome = 'verified' AND {ACCEPTED_CLAUSE})
          FROM task WHERE {FILTER_CLAUSE} GROUP BY 1, 2"
     ))?;
-    let (model, words) = (filter.model_field(), words(filter)?);
+    let (stats_parts, words) = (json_array(&filter.stats_parts)?, json_array(&filter.words)?);
     let bound: &[(&str, &dyn ToSql)] = named_params! {
         ":tenant": filter.tenant, ":agent": filter.agent, ":none": NO_AGENT,
         ":place": filter.place, ":worker": filter.worker, ":submitted_by": filter.submitted_by,
-        ":label": filter.label, ":since": filter.since, ":model": model, ":words": words,
+        ":label": filter.label, ":since": filter.since, ":until": filter.until,
+        ":stats_parts": stats_parts, ":words": words,
         ":search_text": SEARCH_TEXT_FIELD, ":accepted_prefix": ACCEPTED_PREFIX,
     };
     let mut rows = query.query(bound)?;
@@ -179,7 +182,7 @@ pub(super) fn queue_latencies(
 
 pub(super) fn run_stats(db: &Connection, tenant: &str) -> Result<Vec<RunStatsRow>, HubStoreError> {
     let mut query = db.prepare_cached(
-        "SELECT t.task_id, t.event_seq, f.event_seq, f.body FROM task t
+        "SELECT t.task_id, t.event_seq, f.event_seq, f.body, t.place, t.worker FROM task t
          LEFT JOIN run_stats f ON f.task_no = t.task_no
          WHERE t.tenant = ?1 AND t.event_seq > 0 ORDER BY t.task_no",
     )?;
@@ -190,6 +193,8 @@ pub(super) fn run_stats(db: &Connection, tenant: &str) -> Result<Vec<RunStatsRow
         let body: Option<String> = row.get(3)?;
         stats.push(RunStatsRow {
             task_id: parsed(&row.get::<_, String>(0)?)?,
+            place: row.get(4)?,
+            worker: row.get(5)?,
             event_seq: row.get(1)?,
             saved: seq.zip(body),
         });

@@ -116,6 +116,7 @@ fn matches_filter(filter: &TaskFilter, view: &TaskView) -> bool {
         && is(&filter.submitted_by, Some(&view.submitted_by))
         && filter.label.as_ref().is_none_or(|it| labels.contains(it))
         && filter.since.is_none_or(|since| view.created_at >= since)
+        && filter.until.is_none_or(|until| view.created_at < until)
 }
 
 fn expected_counts(all: &[TaskView], filter: &TaskFilter) -> TaskCounts {
@@ -196,6 +197,10 @@ pub(super) async fn list_pages_and_counts_match_the_full_list(fixture: StoreFixt
             place: some.place.clone(),
             submitted_by: Some(some.submitted_by.clone()),
             since: Some(some.created_at),
+            ..none()
+        },
+        TaskFilter {
+            until: Some(some.created_at),
             ..none()
         },
         TaskFilter {
@@ -293,6 +298,8 @@ pub(super) async fn run_stats_are_never_replaced_by_older_ones(fixture: StoreFix
     }
     let line = |number: u32, saved: Option<(u64, &str)>| RunStatsRow {
         task_id: one(number).task_id,
+        place: one(number).place,
+        worker: Some("loom".to_owned()),
         event_seq: 2,
         saved: saved.map(|(seq, body)| (seq, body.to_owned())),
     };
@@ -326,11 +333,11 @@ pub(super) async fn tasks_are_found_by_their_saved_statistics(fixture: StoreFixt
         .save_run_stats(vec![(task, 0, body.to_owned())])
         .await
         .unwrap();
-    let find = async |words: &[&str], model: Option<&str>| {
+    let find = async |words: &[&str], parts: &[&str]| {
         let filter = TaskFilter {
             tenant: TENANT.to_owned(),
             words: words.iter().map(|it| (*it).to_owned()).collect(),
-            model: model.map(str::to_owned),
+            stats_parts: parts.iter().map(|it| (*it).to_owned()).collect(),
             ..TaskFilter::default()
         };
         let page = TaskPageRequest {
@@ -343,16 +350,17 @@ pub(super) async fn tasks_are_found_by_their_saved_statistics(fixture: StoreFixt
             .map(|view| view.row.task_id)
             .collect::<Vec<_>>()
     };
-    assert_eq!(find(&["assert", "\"a\""], None).await, [task]);
-    assert_eq!(find(&["assert", "absent"], None).await, []);
+    assert_eq!(find(&["assert", "\"a\""], &[]).await, [task]);
+    assert_eq!(find(&["assert", "absent"], &[]).await, []);
     assert_eq!(
-        find(&["search_text"], None).await,
+        find(&["search_text"], &[]).await,
         [],
         "not by names of fields"
     );
-    assert_eq!(find(&["accepted"], None).await, []);
-    assert_eq!(find(&[], Some("opus")).await, [task]);
-    assert_eq!(find(&[], Some("opu")).await, []);
+    assert_eq!(find(&["accepted"], &[]).await, []);
+    let parts = ["\"model\":\"opus\"", "\"accepted\":true"];
+    assert_eq!(find(&[], &parts).await, [task]);
+    assert_eq!(find(&[], &[parts[0], "\"model\":\"opu\""]).await, []);
     let saved = store
         .saved_run_stats(vec![task, one(0).task_id])
         .await
