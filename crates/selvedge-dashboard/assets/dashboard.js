@@ -82,11 +82,26 @@
 
   const line = $("#line");
   const lost = $("#lost");
+  let ended = false;
+  let retry = 0;
   const state = (name, words) => {
+    if (ended) return;
     line.dataset.state = name;
     if (line.textContent !== words) line.textContent = words;
     lost.hidden = name !== "lost";
     if (lost.textContent !== words) lost.textContent = name === "lost" ? words : "";
+    // The page itself shows whether the server is gone, or the session has ended.
+    clearTimeout(retry);
+    if (name === "lost") retry = setTimeout(() => refresh(), 3000);
+  };
+  const end = () => {
+    state("lost", "Your session has ended.");
+    clearTimeout(retry);
+    ended = true;
+    const link = document.createElement("a");
+    link.href = location.href;
+    link.textContent = "Sign in again";
+    lost.append(" ", link);
   };
 
   // Changes of the state are announced to screen readers; the list announces how many tasks there are.
@@ -102,18 +117,55 @@
     if (now === announced) return;
     announced = now;
     $("#news").textContent = now;
-    if (watched && document.hidden) new Notification(document.title, { body: now });
   };
 
-  // Notifications of this page, while it is open in a tab that is not visible.
-  let watched = false;
+  // Watched pages, in this browser: their states by their paths. Every open page that is live notices their changes, so
+  // a watched task notifies from the list, too.
   const watch = $("#watch");
+  const watchedPages = () => {
+    try { return JSON.parse(localStorage.getItem("watched") ?? "{}") ?? {}; } catch { return {}; }
+  };
+  const setWatched = (path, words) => {
+    const pages = watchedPages();
+    if (words === null) delete pages[path]; else pages[path] = words;
+    try { localStorage.setItem("watched", JSON.stringify(pages)); } catch { /* Nothing is watched without storage. */ }
+  };
+  const badgeOf = (page) => $(".title .badge", page)?.textContent.trim() ?? $("#count", page)?.textContent.trim() ?? "";
+  const showWatched = () => {
+    const on = Notification.permission === "granted" && location.pathname in watchedPages();
+    watch.setAttribute("aria-pressed", String(on));
+    watch.textContent = on ? "Notifications are on" : "Notify me of changes";
+  };
+  const noticeChanges = async () => {
+    if (!("Notification" in window) || Notification.permission !== "granted") return;
+    for (const [path, before] of Object.entries(watchedPages()).slice(0, 8)) {
+      if (!/^\/(tasks\/[\w-]+)?$/.test(path)) { setWatched(path, null); continue; }
+      let page = document;
+      if (path !== location.pathname) {
+        const answer = await fetch(path, { headers: { accept: "text/html" }, cache: "no-store" }).catch(() => null);
+        if (answer?.status === 404) setWatched(path, null);
+        if (!answer?.ok) continue;
+        page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      }
+      const now = badgeOf(page);
+      if (now === before || watchedPages()[path] === now) continue;
+      setWatched(path, now);
+      if (path === location.pathname && !document.hidden) continue;
+      const note = new Notification($("h1", page)?.textContent ?? page.title, { body: now, tag: path });
+      note.onclick = () => { window.focus(); if (path !== location.pathname) location.assign(path); };
+    }
+  };
   if (watch && "Notification" in window) {
     watch.hidden = false;
+    showWatched();
     watch.addEventListener("click", async () => {
-      watched = !watched && (await Notification.requestPermission()) === "granted";
-      watch.setAttribute("aria-pressed", String(watched));
-      watch.textContent = watched ? "Notifications are on" : "Notify me of changes";
+      const on = watch.getAttribute("aria-pressed") === "true";
+      if (!on && (await Notification.requestPermission()) !== "granted") {
+        watch.textContent = "Notifications are blocked in the browser";
+        return;
+      }
+      setWatched(location.pathname, on ? null : badgeOf(document));
+      showWatched();
     });
   }
 
@@ -133,17 +185,20 @@
       do {
         again = false;
         const answer = await fetch(location.href, { headers: { accept: "text/html" }, cache: "no-store", redirect: "error" });
-        if (answer.status === 401) { state("lost", "Your session has ended: reload the page to sign in again."); return; }
+        if (answer.status === 401) { end(); return; }
         if (!answer.ok) continue;
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
         const main = $("#main", page);
         if (main) become($("#main"), main);
         document.title = page.title;
+        const icon = $("#icon", page)?.getAttribute("href");
+        if (icon && icon !== $("#icon").getAttribute("href")) $("#icon").setAttribute("href", icon);
         times();
         announce();
         follow();
         lists();
         state("live", "Live.");
+        noticeChanges();
       } while (again);
     } catch {
       state("lost", "Connection lost; reconnecting.");
@@ -297,10 +352,37 @@
     text.focus();
   });
 
-  // A link to an attempt unfolds it.
+  // The command line of a new task follows the form.
+  const form = $("#new");
+  let typed = 0;
+  form?.addEventListener("input", () => {
+    clearTimeout(typed);
+    typed = setTimeout(async () => {
+      const fields = new URLSearchParams(new FormData(form));
+      fields.set("decision", "preview");
+      const answer = await fetch(form.action, { method: "POST", body: fields }).catch(() => null);
+      if (!answer?.ok) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const preview = $("#preview", page);
+      if (preview) become($("#preview"), preview);
+    }, 400);
+  });
+
+  // Seconds until a decision takes effect.
+  const count = () => {
+    for (const it of all("[data-due]")) {
+      it.textContent = String(Math.max(0, Math.ceil((new Date(it.dataset.due) - Date.now()) / 1000)));
+    }
+  };
+  if ($("#review")) setInterval(count, 1000);
+
+  // A link to an attempt or a line unfolds what it is in.
   const unfold = () => {
-    const named = location.hash.length > 1 ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
-    if (named instanceof HTMLDetailsElement) named.open = true;
+    let named = location.hash.length > 1 ? document.getElementById(decodeURIComponent(location.hash.slice(1))) : null;
+    const target = named;
+    for (; named; named = named.parentElement) {
+      if (named instanceof HTMLDetailsElement && !named.open) { named.open = true; target.scrollIntoView(); }
+    }
   };
   addEventListener("hashchange", unfold);
   unfold();

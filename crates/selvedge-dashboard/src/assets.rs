@@ -26,6 +26,13 @@ pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
 const CACHE_IMMUTABLE: &str = "public, max-age=31536000, immutable";
 const CACHE_REVALIDATE: &str = "public, no-cache";
 
+/// The icon with a dot in the colour of a state.
+fn state_icon(colour: &str) -> String {
+    let dot =
+        format!("<circle cx=\"11\" cy=\"11\" r=\"5\" fill=\"{colour}\" stroke=\"#fff\"/></svg>");
+    ICON.replace("</svg>", &dot)
+}
+
 /// Serves one asset.
 pub(crate) async fn asset(
     Path(name): Path<String>,
@@ -33,9 +40,13 @@ pub(crate) async fn asset(
     headers: HeaderMap,
 ) -> Response {
     let (kind, text) = match name.as_str() {
-        "dashboard.css" => ("text/css; charset=utf-8", CSS),
-        "dashboard.js" => ("text/javascript; charset=utf-8", SCRIPT),
-        "icon.svg" => ("image/svg+xml", ICON),
+        "dashboard.css" => ("text/css; charset=utf-8", CSS.to_owned()),
+        "dashboard.js" => ("text/javascript; charset=utf-8", SCRIPT.to_owned()),
+        "icon.svg" => ("image/svg+xml", ICON.to_owned()),
+        "icon-good.svg" => ("image/svg+xml", state_icon("#1f9d55")),
+        "icon-bad.svg" => ("image/svg+xml", state_icon("#d0323f")),
+        "icon-warn.svg" => ("image/svg+xml", state_icon("#d99a14")),
+        "icon-live.svg" => ("image/svg+xml", state_icon("#2f7de0")),
         _ => return StatusCode::NOT_FOUND.into_response(),
     };
     let version = VERSION.as_str();

@@ -32,7 +32,7 @@ mod validate;
 pub use api::openapi::document as openapi;
 pub use api::{OPERATIONS, Operation, OperationAccess, app};
 pub use auth::{GeneratedToken, generate_token};
-pub use dashboard::dashboard;
+pub use dashboard::site;
 pub use hub::{Hub, HubActivity};
 pub use serve::{HubServerHandle, run};
 pub use settings::{HubSettings, TaskDefaults};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use imara_diff::{Algorithm, Diff, InternedInput};
 
 use super::{DiffLineKind, FileDiff};
 
@@ -56,9 +56,12 @@ fn most_similar(
     window: Range<usize>,
     deadline: Instant,
 ) -> Option<(usize, ChangedPair)> {
+    if Instant::now() >= deadline {
+        return None;
+    }
     let old = texts.get(before)?;
     let candidates = window.filter_map(|at| {
-        let (share, pair) = compare(old, texts.get(at)?, deadline)?;
+        let (share, pair) = compare(old, texts.get(at)?)?;
         Some((share, at, pair))
     });
     // Of equal ones the first.
@@ -68,44 +71,41 @@ fn most_similar(
 
 /// The share of the words that two lines have in common, in percent, and what differs. `None` if they have too little in
 /// common, or nothing differs.
-fn compare(old: &str, new: &str, deadline: Instant) -> Option<(usize, ChangedPair)> {
+fn compare(old: &str, new: &str) -> Option<(usize, ChangedPair)> {
     let words = [split_words(old), split_words(new)];
     if words.iter().any(|words| words.len() > MAX_WORDS) || old == new {
         return None;
     }
-    let texts = |line: &str, words: &[Range<usize>]| -> Vec<String> {
-        let each = words.iter().filter_map(|range| line.get(range.clone()));
-        each.map(str::to_owned).collect()
-    };
-    let (a, b) = (texts(old, &words[0]), texts(new, &words[1]));
-    let operations = capture_diff_slices_deadline(Algorithm::Myers, &a, &b, Some(deadline));
-    let mut common = 0;
+    let mut input = InternedInput::default();
+    input.update_before(words[0].iter().filter_map(|range| old.get(range.clone())));
+    input.update_after(words[1].iter().filter_map(|range| new.get(range.clone())));
+    let diff = Diff::compute(Algorithm::Myers, &input);
     let mut changed: ChangedPair = [Vec::new(), Vec::new()];
-    for operation in operations {
-        if let DiffOp::Equal { old_index, len, .. } = operation {
-            let same = a.get(old_index..old_index + len).unwrap_or_default();
-            common += same.iter().map(|it| it.trim().len()).sum::<usize>();
-            continue;
-        }
-        let sides = [operation.old_range(), operation.new_range()];
-        for ((range, words), marks) in sides.into_iter().zip(&words).zip(&mut changed) {
-            let found = words.get(range).unwrap_or_default();
-            if let (Some(first), Some(last)) = (found.first(), found.last()) {
-                join(marks, first.start..last.end);
-            }
+    let mut common = 0;
+    for (index, range) in (0..).zip(&words[0]) {
+        if diff.is_removed(index) {
+            join(&mut changed[0], range);
+        } else {
+            common += old.get(range.clone()).map_or(0, |word| word.trim().len());
         }
     }
-    let length = |words: &[String]| words.iter().map(|it| it.trim().len()).sum::<usize>();
-    let longest = length(&a).max(length(&b)).max(1);
+    for (index, range) in (0..).zip(&words[1]) {
+        if diff.is_added(index) {
+            join(&mut changed[1], range);
+        }
+    }
+    // Spaces are words, too, but no similarity.
+    let length = |line: &str| line.split_whitespace().map(str::len).sum::<usize>();
+    let longest = length(old).max(length(new)).max(1);
     let share = common * 100 / longest;
     (share >= 35).then_some((share, changed))
 }
 
 /// Adds a range, joined with the one before if they touch.
-fn join(ranges: &mut Vec<Range<usize>>, next: Range<usize>) {
+fn join(ranges: &mut Vec<Range<usize>>, next: &Range<usize>) {
     match ranges.last_mut() {
         Some(last) if last.end >= next.start => last.end = next.end,
-        _ => ranges.push(next),
+        _ => ranges.push(next.clone()),
     }
 }
 

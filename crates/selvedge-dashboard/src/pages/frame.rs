@@ -37,6 +37,8 @@ pub(crate) struct PageFrame {
     pub(crate) pulse: String,
     /// Version of the assets.
     pub(crate) version: &'static str,
+    /// Name of the icon of the browser's tab: `icon`, or `icon-` and a state.
+    pub(crate) icon: &'static str,
     /// Colour scheme: `light` or `dark`; empty for the system's.
     pub(crate) theme: &'static str,
 }
@@ -57,6 +59,7 @@ impl PageFrame {
             live: String::new(),
             pulse: String::new(),
             version: crate::assets::VERSION.as_str(),
+            icon: "icon",
             theme: "",
         }
     }

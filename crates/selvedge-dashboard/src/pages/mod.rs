@@ -13,6 +13,7 @@ mod insights;
 mod new_task;
 mod output;
 mod review;
+mod sections;
 mod session;
 mod source;
 mod stats;
@@ -32,9 +33,10 @@ pub(crate) use output::{
     page_range, page_starts,
 };
 pub(crate) use review::ReviewPage;
+pub(crate) use sections::{plain_text, section_heading};
 pub(crate) use session::{SessionHeader, SessionPage};
 pub(crate) use source::{SourceKind, SourcePage};
 pub(crate) use stats::StatsPage;
 pub(crate) use story::AttemptChanges;
-pub(crate) use task::TaskDetailPage;
+pub(crate) use task::{HeldDecision, TaskDetailPage};
 pub(crate) use tasks::TaskListPage;

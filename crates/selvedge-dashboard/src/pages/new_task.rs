@@ -1,7 +1,7 @@
 //! The form of a new task, with the command line that submits the same.
 
 use askama::Template;
-use selvedge_core::model::{Step, StepKind, Task};
+use selvedge_core::model::{Budget, MicroUsd, Step, StepKind, Task};
 
 use super::frame::PageFrame;
 use crate::command::submit_again;
@@ -22,6 +22,8 @@ pub(crate) struct NewTaskPage {
     agents: Vec<String>,
     checks: String,
     retries: String,
+    cost: String,
+    minutes: String,
     labels: String,
     /// The fields without an input, as JSON.
     base: String,
@@ -40,6 +42,10 @@ pub(crate) struct NewTaskForm<'a> {
     pub(crate) agent: &'a str,
     pub(crate) checks: &'a str,
     pub(crate) retries: &'a str,
+    /// Maximum cost in dollars.
+    pub(crate) cost: &'a str,
+    /// Maximum duration in minutes.
+    pub(crate) minutes: &'a str,
     pub(crate) labels: &'a str,
 }
 
@@ -78,6 +84,24 @@ impl NewTaskForm<'_> {
             "" => None,
             number => Some(number.parse().map_err(|_| "retries must be a number")?),
         };
+        let mut budget = task.budget.unwrap_or_default();
+        budget.cost_micro_usd = match self.cost.trim() {
+            "" => None,
+            usd => {
+                Some(parse_usd(usd).ok_or("the maximum cost must be an amount in dollars: 2.50")?)
+            }
+        };
+        // A limit that the form shows rounded stays as it was.
+        if self.minutes.trim() != minutes_text(budget.duration_ms) {
+            budget.duration_ms = match self.minutes.trim() {
+                "" => None,
+                minutes => Some(
+                    parse_minutes(minutes)
+                        .ok_or("the maximum duration must be a number of minutes")?,
+                ),
+            };
+        }
+        task.budget = (budget != Budget::default()).then_some(budget);
         let labels = self.labels.split(',').map(str::trim);
         task.labels = labels
             .filter(|label| !label.is_empty())
@@ -85,6 +109,20 @@ impl NewTaskForm<'_> {
             .collect();
         Ok(task)
     }
+}
+
+fn parse_usd(text: &str) -> Option<MicroUsd> {
+    let usd = text.trim_start_matches('$').parse().ok()?;
+    MicroUsd::from_usd(usd).filter(|amount| amount.0 > 0)
+}
+
+fn parse_minutes(text: &str) -> Option<u64> {
+    let minutes: u64 = text.parse().ok()?;
+    minutes.checked_mul(60_000).filter(|millis| *millis > 0)
+}
+
+fn minutes_text(millis: Option<u64>) -> String {
+    millis.map_or_else(String::new, |millis| millis.div_ceil(60_000).to_string())
 }
 
 impl NewTaskPage {
@@ -100,6 +138,7 @@ impl NewTaskPage {
         let steps = task.verification_steps.as_deref().unwrap_or_default();
         let checks: Vec<&str> = steps.iter().map(|step| &*step.target).collect();
         let retries = task.max_verification_retries;
+        let budget = task.budget.unwrap_or_default();
         Self {
             frame,
             refused: make_visible(refused),
@@ -112,6 +151,10 @@ impl NewTaskPage {
             agents,
             checks: checks.join("\n"),
             retries: retries.map_or_else(String::new, |it| it.to_string()),
+            cost: budget
+                .cost_micro_usd
+                .map_or_else(String::new, |cost| cost.as_usd().to_string()),
+            minutes: minutes_text(budget.duration_ms),
             labels: task.labels.join(", "),
             base: serde_json::to_string(task).unwrap_or_default(),
             command: command.then(|| make_visible(&submit_again(task))),
@@ -132,9 +175,14 @@ mod tests {
             checks: "make test\n",
             retries: "2",
             labels: "gpu, linux,",
+            cost: "$2.5",
+            minutes: "20",
             ..NewTaskForm::default()
         };
         let task = form.task().unwrap();
+        let budget = task.budget.unwrap();
+        assert_eq!(budget.cost_micro_usd, Some(MicroUsd(2_500_000)));
+        assert_eq!(budget.duration_ms, Some(1_200_000));
         assert_eq!(
             (task.description.as_str(), task.labels.len()),
             ("new\ntask", 2)
@@ -148,10 +196,14 @@ mod tests {
         };
         let steps = edited.task().unwrap().verification_steps.unwrap();
         assert!(steps.iter().all(|step| step.kind == StepKind::Command) && steps.len() == 2);
-        let invalid = NewTaskForm {
-            retries: "many",
-            ..edited
-        };
-        invalid.task().unwrap_err();
+        for (retries, cost, minutes) in [("many", "", ""), ("", "-1", ""), ("", "", "soon")] {
+            let invalid = NewTaskForm {
+                retries,
+                cost,
+                minutes,
+                ..NewTaskForm::default()
+            };
+            invalid.task().unwrap_err();
+        }
     }
 }

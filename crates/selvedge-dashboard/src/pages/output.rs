@@ -4,8 +4,8 @@ use askama::Template;
 use selvedge_core::format::bytes;
 
 use super::frame::PageFrame;
+use super::sections::{SectionView, section_views};
 use crate::backend::OutputSlice;
-use crate::text::{Markup, ansi};
 
 /// Approximate size of a page in bytes; it is cut at a nearby line end.
 const PAGE_BYTES: u64 = 64 * 1024;
@@ -13,7 +13,7 @@ const PAGE_BYTES: u64 = 64 * 1024;
 const SLACK_BYTES: usize = 4 * 1024;
 
 /// Maximum number of lines on a page that are numbered.
-const MAX_NUMBERED_LINES: u64 = 6_000;
+const MAX_NUMBERED_LINES: usize = 6_000;
 
 /// The page.
 #[derive(Template)]
@@ -26,9 +26,10 @@ pub(crate) struct OutputPage {
     size: String,
     left_out: Option<String>,
     raw: String,
-    markup: Markup,
-    /// Numbers of the lines; empty if they are unknown.
-    lines: std::ops::Range<u64>,
+    sections: Vec<SectionView>,
+    /// Headings of the sections of the whole output, with their pages.
+    headings: Vec<OutputMatch>,
+    more_headings: bool,
     /// Lines of the failures that the check reported, with their pages.
     failures: Vec<OutputMatch>,
     /// The text that is searched for, and the lines that contain it.
@@ -55,6 +56,8 @@ pub(crate) struct OutputLines {
     /// Number of the page's first line; `None` if unknown.
     pub(crate) first: Option<u64>,
     pub(crate) failures: Vec<OutputMatch>,
+    pub(crate) headings: Vec<OutputMatch>,
+    pub(crate) more_headings: bool,
     pub(crate) search: String,
     pub(crate) matches: Vec<OutputMatch>,
     pub(crate) more_matches: bool,
@@ -90,12 +93,9 @@ impl OutputPage {
     ) -> Self {
         let last = last_page(slice.total);
         let shown = page_bytes(&slice.bytes, number);
-        let markup = ansi(shown);
-        // As many as the rendered text has: a control sequence may move lines.
-        let rendered = markup.as_str().trim_end_matches('\n').lines().count();
-        let count = u64::try_from(rendered).unwrap_or(u64::MAX);
-        let numbered = lines.first.filter(|_| count <= MAX_NUMBERED_LINES);
-        let first = numbered.unwrap_or(0);
+        let count = shown.iter().filter(|byte| **byte == b'\n').count();
+        let first = lines.first.filter(|_| count <= MAX_NUMBERED_LINES);
+        let failing: Vec<u64> = lines.failures.iter().map(|it| it.line).collect();
         Self {
             frame,
             back: which.back,
@@ -103,8 +103,9 @@ impl OutputPage {
             size: bytes(slice.total),
             left_out: (which.left_out > 0).then(|| bytes(which.left_out)),
             raw: format!("{}/raw", which.base),
-            markup,
-            lines: first..first.saturating_add(if numbered.is_some() { count } else { 0 }),
+            sections: section_views(shown, first, &failing),
+            headings: lines.headings,
+            more_headings: lines.more_headings,
             failures: lines.failures,
             search: lines.search,
             matches: lines.matches,

@@ -9,7 +9,7 @@ use selvedge_core::model::SessionOutcome;
 
 use super::frame::{PageFrame, short_count};
 use crate::charts;
-use crate::text::{Markup, make_visible, single_line};
+use crate::text::{Markup, make_visible, message, single_line};
 use crate::trace::{Trace, TraceKind, TraceStep};
 
 /// Number of steps on a page.
@@ -49,6 +49,8 @@ struct StepView {
     turn: Option<u32>,
     name: String,
     text: String,
+    /// A message of the model, rendered.
+    message: Markup,
     input: Option<String>,
     output: Option<String>,
     is_error: bool,
@@ -206,12 +208,18 @@ impl StepView {
         });
         let paid = step.cost.map(|usd| format!("${usd:.4}"));
         let tokens: Vec<String> = used.into_iter().chain(paid).collect();
+        let text = cut(&step.text, MESSAGE_CHARS);
+        let message = match step.kind {
+            TraceKind::Message => message(&text),
+            _ => Markup::new(),
+        };
         Self {
             number,
             class,
             turn: None,
             name: single_line(&step.name, 60),
-            text: cut(&step.text, MESSAGE_CHARS),
+            text,
+            message,
             input: step
                 .input
                 .as_deref()

@@ -15,12 +15,14 @@ use super::costs::{ModelCallCost, model_call_costs};
 use super::frame::{PageFrame, StatusBadge, TimeLabel, cost_so_far, reviewed_work, short_cost};
 use super::insights::source_address;
 use super::story::{AttemptCard, AttemptChanges, Glance};
-use crate::backend::{DisplayStatus, PendingReview, SubtaskSummary, TaskDetail, TaskHistory};
+use crate::backend::{
+    DashboardUser, DisplayStatus, PendingReview, ReviewSubmission, SubtaskSummary, TaskDetail,
+    TaskHistory,
+};
 use crate::charts;
 use crate::grid::CheckGrid;
 use crate::story::{RunStory, TestGrid};
 use crate::text::{Markup, make_visible, single_line};
-use crate::web::HeldDecision;
 
 /// The page.
 #[derive(Template)]
@@ -113,6 +115,17 @@ impl PendingReviewView {
     }
 }
 
+/// A review decision that is held back for a while.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HeldDecision {
+    pub(crate) user: DashboardUser,
+    pub(crate) submission: ReviewSubmission,
+    /// When it takes effect.
+    pub(crate) due: Timestamp,
+    /// Why it could not be carried out.
+    pub(crate) failure: Option<String>,
+}
+
 /// A decision that has not taken effect yet.
 struct HeldDecisionView {
     decision: String,
@@ -161,15 +174,16 @@ impl TaskDetailPage {
         let whole = make_visible(task.description.trim());
         let part = row.part_of.as_ref();
         // Tabs show the state.
-        let sign = match row.standing.icon() {
-            "good" | "person" => "✓",
-            "bad" => "✗",
-            "warn" => "!",
-            "live" => "●",
-            _ => "–",
+        let (sign, icon) = match row.standing.icon() {
+            "good" | "person" => ("✓", "icon-good"),
+            "bad" => ("✗", "icon-bad"),
+            "warn" => ("!", "icon-warn"),
+            "live" => ("●", "icon-live"),
+            _ => ("–", "icon"),
         };
         let frame = PageFrame {
             title: format!("{sign} {}", frame.title),
+            icon,
             ..frame
         };
         let mut page = Self {

@@ -22,6 +22,10 @@ pub(crate) struct TaskListPage {
     agents: Vec<FilterOption>,
     places: Vec<FilterOption>,
     periods: Vec<FilterOption>,
+    results: Vec<FilterOption>,
+    /// Fields of less frequent filters.
+    more: Vec<FilterField>,
+    more_open: bool,
     /// Filters without a field of their own: name, value and address without it.
     others: Vec<(&'static str, String, String)>,
     heads: Vec<ColumnHead>,
@@ -46,6 +50,13 @@ struct FilterOption {
     address: String,
     count: usize,
     chosen: bool,
+}
+
+/// A text field of a filter.
+struct FilterField {
+    name: &'static str,
+    label: &'static str,
+    value: String,
 }
 
 /// The head of a column: its sorting, if the list can be sorted by it.
@@ -92,6 +103,21 @@ impl TaskListPage {
         now: Timestamp,
     ) -> Self {
         let query = &query.on_last_page(tasks.matching);
+        let number = |group: &str| tasks.groups.get(group).copied().unwrap_or(0);
+        let (to_review, running) = (number("review"), number("running"));
+        // Tabs show the state.
+        let frame = PageFrame {
+            title: match to_review {
+                0 => frame.title,
+                to_review => format!("({to_review} to review) {}", frame.title),
+            },
+            icon: match (to_review, running) {
+                (0, 0) => "icon",
+                (0, _) => "icon-live",
+                _ => "icon-warn",
+            },
+            ..frame
+        };
         let first = query.offset();
         let last = first + tasks.rows.len();
         let range = if tasks.matching > tasks.rows.len() {
@@ -112,6 +138,12 @@ impl TaskListPage {
             agents: name_options(&tasks.agents, &query.agent, |name| single_line(name, 40)),
             places: name_options(&tasks.places, &query.place, place_name),
             periods: period_options(query),
+            results: result_options(query),
+            more: more_fields(query, frame.has_fleet),
+            more_open: more_fields(query, true)
+                .iter()
+                .any(|it| !it.value.is_empty())
+                || !query.result.is_empty(),
             others: other_filters(query),
             heads: heads(query),
             text: query.text.clone(),
@@ -127,6 +159,13 @@ impl TaskListPage {
             range,
             frame,
         }
+    }
+}
+
+impl TaskListPage {
+    /// Whether a filter has no field in the form.
+    fn is_hidden(&self, name: &str) -> bool {
+        name != "result" && self.more.iter().all(|field| field.name != name)
     }
 }
 
@@ -230,6 +269,38 @@ fn period_options(query: &TaskQuery) -> Vec<FilterOption> {
         chosen: query.days == Some(*days),
     });
     each.collect()
+}
+
+fn result_options(query: &TaskQuery) -> Vec<FilterOption> {
+    let each = TaskQuery::RESULTS
+        .iter()
+        .map(|(name, label, _)| FilterOption {
+            value: (*name).to_owned(),
+            label: (*label).to_owned(),
+            address: String::new(),
+            count: 0,
+            chosen: query.result == *name,
+        });
+    each.collect()
+}
+
+/// The fields of less frequent filters; only a hub has workers, people and labels.
+fn more_fields(query: &TaskQuery, has_fleet: bool) -> Vec<FilterField> {
+    let all = [
+        ("model", "model", &query.model, true),
+        ("check", "check", &query.check, true),
+        ("worker", "worker", &query.worker, has_fleet),
+        ("by", "submitted by", &query.person, has_fleet),
+        ("label", "label", &query.label, has_fleet),
+    ];
+    let shown = all.into_iter().filter(|(.., shown)| *shown);
+    shown
+        .map(|(name, label, value, _)| FilterField {
+            name,
+            label,
+            value: value.clone(),
+        })
+        .collect()
 }
 
 fn other_filters(query: &TaskQuery) -> Vec<(&'static str, String, String)> {

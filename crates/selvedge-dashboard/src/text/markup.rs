@@ -73,6 +73,21 @@ impl Markup {
         }
     }
 
+    /// Splits it into parts that begin at these lines, counted from 0 and ascending. Only for markup that closes its tags
+    /// before the end of each line.
+    pub(crate) fn split_at_lines(&self, starts: &[usize]) -> Vec<Self> {
+        let mut parts = vec![Self::new()];
+        for (number, line) in self.0.split_inclusive('\n').enumerate() {
+            if number > 0 && starts.contains(&number) {
+                parts.push(Self::new());
+            }
+            if let Some(part) = parts.last_mut() {
+                part.0.push_str(line);
+            }
+        }
+        parts
+    }
+
     /// The HTML.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -4,9 +4,11 @@
 
 mod ansi;
 mod markup;
+mod message;
 
 pub use ansi::ansi;
 pub use markup::Markup;
+pub use message::message;
 
 use selvedge_core::sanitize::is_invisible;
 

@@ -6,14 +6,15 @@ use axum::response::Response;
 use selvedge_core::model::ReviewTarget;
 use selvedge_protocol::ReviewDecision;
 
+use super::SharedDashboard;
 use super::auth::LoginSession;
 use super::held_decisions::HOLD;
 use super::respond::{
     FormFields, FormResult, PageResult, form_fields, is_local_path, redirect_to, render_error,
 };
 use super::views::find_task;
-use super::{HeldDecision, SharedDashboard};
 use crate::backend::{DashboardError, ReviewSubmission};
+use crate::pages::HeldDecision;
 
 /// Longest reason, in characters, comments included.
 const MAX_REASON_CHARS: usize = 4000;

@@ -40,7 +40,12 @@ impl AllowedHosts {
 /// Adds the security headers to a response.
 pub(super) async fn add_security_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
-    let headers = response.headers_mut();
+    set_security_headers(response.headers_mut());
+    response
+}
+
+/// The security headers of every page.
+pub(super) fn set_security_headers(headers: &mut HeaderMap) {
     let fixed: [(HeaderName, &'static str); 6] = [
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -61,7 +66,6 @@ pub(super) async fn add_security_headers(request: Request, next: Next) -> Respon
     }
     let no_store = HeaderValue::from_static("no-store");
     headers.entry(CACHE_CONTROL).or_insert(no_store);
-    response
 }
 
 /// Rejects requests for another host, and requests that another site caused.

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::task::AbortHandle;
 
 use crate::backend::{DashboardBackend, DashboardUser, ReviewSubmission};
+use crate::pages::HeldDecision;
 
 /// How long a decision is held back.
 pub(super) const HOLD: Duration = Duration::from_mins(1);
@@ -16,17 +17,6 @@ pub(super) const HOLD: Duration = Duration::from_mins(1);
 const FAILURE_SHOWN: SignedDuration = SignedDuration::from_mins(10);
 /// Maximum number of held decisions.
 const MAX_HELD: usize = 1_000;
-
-/// A decision of a user.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct HeldDecision {
-    pub(crate) user: DashboardUser,
-    pub(crate) submission: ReviewSubmission,
-    /// When it takes effect.
-    pub(crate) due: Timestamp,
-    /// Why it could not be carried out.
-    pub(crate) failure: Option<String>,
-}
 
 struct Entry {
     decision: HeldDecision,
@@ -114,5 +104,135 @@ async fn carry_out(
     if let Err(error) = done {
         entry.decision.failure = Some(error.to_string());
         lock().entry(id.to_owned()).or_insert(entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::BoxFuture;
+    use selvedge_core::model::{OutputRef, ReviewTarget, RunId};
+    use selvedge_protocol::ReviewDecision;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::backend::{
+        DashboardError, DashboardFuture, DiffContent, DiffRange, FleetOverview, OutputSlice,
+        TaskDetail, TaskList, TaskQuery,
+    };
+    use crate::stats::RunStats;
+
+    /// Reports the reviews that it carries out, and refuses those of `bad`.
+    struct ReviewRecorder(mpsc::UnboundedSender<String>);
+
+    fn nothing<'a, T: 'a>() -> BoxFuture<'a, Result<T, DashboardError>> {
+        Box::pin(async { Err(DashboardError::Failed("not used".to_owned())) })
+    }
+
+    impl DashboardBackend for ReviewRecorder {
+        fn tasks<'a>(
+            &'a self,
+            _: &'a DashboardUser,
+            _: &'a TaskQuery,
+        ) -> DashboardFuture<'a, TaskList> {
+            nothing()
+        }
+
+        fn task<'a>(&'a self, _: &'a DashboardUser, _: &'a str) -> DashboardFuture<'a, TaskDetail> {
+            nothing()
+        }
+
+        fn output<'a>(
+            &'a self,
+            _: RunId,
+            _: &'a OutputRef,
+            _: u64,
+            _: usize,
+        ) -> DashboardFuture<'a, OutputSlice> {
+            nothing()
+        }
+
+        fn diff<'a>(
+            &'a self,
+            _: &'a TaskDetail,
+            _: RunId,
+            _: DiffRange,
+        ) -> DashboardFuture<'a, DiffContent> {
+            nothing()
+        }
+
+        fn run_stats<'a>(&'a self, _: &'a DashboardUser) -> DashboardFuture<'a, Vec<RunStats>> {
+            nothing()
+        }
+
+        fn fleet<'a>(&'a self, _: &'a DashboardUser) -> DashboardFuture<'a, Option<FleetOverview>> {
+            nothing()
+        }
+
+        fn change_token<'a>(
+            &'a self,
+            _: &'a DashboardUser,
+            _: Option<&'a str>,
+        ) -> DashboardFuture<'a, String> {
+            nothing()
+        }
+
+        fn review<'a>(
+            &'a self,
+            _: &'a DashboardUser,
+            id: &'a str,
+            _: ReviewSubmission,
+        ) -> DashboardFuture<'a, String> {
+            self.0.send(id.to_owned()).unwrap();
+            Box::pin(async move {
+                if id == "bad" {
+                    return Err(DashboardError::Refused("decided before".to_owned()));
+                }
+                Ok(String::new())
+            })
+        }
+
+        fn cancel<'a>(&'a self, _: &'a DashboardUser, _: &'a str) -> DashboardFuture<'a, String> {
+            nothing()
+        }
+
+        fn retry<'a>(&'a self, _: &'a DashboardUser, _: &'a str) -> DashboardFuture<'a, String> {
+            nothing()
+        }
+    }
+
+    #[tokio::test]
+    async fn held_decision_takes_effect_unless_it_is_undone() {
+        let (sender, mut reviewed) = mpsc::unbounded_channel();
+        let backend: Arc<dyn DashboardBackend> = Arc::new(ReviewRecorder(sender));
+        let user = DashboardUser {
+            name: "ann".to_owned(),
+            can_act: true,
+            tenant: None,
+        };
+        let held = HeldDecisions::default();
+        let hold = |id: &str, time: Duration| {
+            let submission = ReviewSubmission {
+                review: ReviewDecision::Accept,
+                target: ReviewTarget::default(),
+                reason: String::new(),
+            };
+            held.hold(&backend, id, &user, submission, time)
+        };
+        assert!(hold("later", HOLD) && !hold("later", HOLD), "one at a time");
+        assert_eq!(held.get("later").unwrap().user, user);
+        assert!(held.take("later").is_some() && held.take("later").is_none());
+        assert!(hold("good", Duration::ZERO) && hold("bad", Duration::ZERO));
+        let mut ids = [
+            reviewed.recv().await.unwrap(),
+            reviewed.recv().await.unwrap(),
+        ];
+        ids.sort_unstable();
+        assert_eq!(ids, ["bad", "good"], "the other one was undone");
+        while held.get("bad").is_none_or(|it| it.failure.is_none()) {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(held.get("good"), None);
+        assert_eq!(held.get("bad").unwrap().failure.unwrap(), "decided before");
+        assert!(held.take("bad").is_none(), "there is nothing to undo");
     }
 }

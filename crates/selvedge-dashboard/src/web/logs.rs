@@ -1,12 +1,16 @@
 //! Finds lines in an output: of failures, and of a text that is searched for. Lines are numbered from 1 over all
 //! pages.
 
-use crate::pages::{OutputMatch, count_lines, page_of_offset, page_starts};
+use crate::pages::{
+    OutputMatch, count_lines, page_of_offset, page_starts, plain_text, section_heading,
+};
 use crate::text::single_line;
 
 /// Maximum number of failures, and of matching lines.
 const MAX_FAILURES: usize = 8;
 const MAX_MATCHES: usize = 100;
+/// Maximum number of sections.
+const MAX_SECTIONS: usize = 60;
 /// Maximum length of a line's text, in characters.
 const MAX_CHARS: usize = 120;
 /// Maximum length of the part of a failure's message that is searched for, in characters.
@@ -57,6 +61,20 @@ impl<'a> LogIndex<'a> {
         found
     }
 
+    /// The lines that begin a section, and whether there are more.
+    pub(super) fn sections(&self) -> (Vec<OutputMatch>, bool) {
+        let mut headings = self.lines().filter_map(|(line, bytes)| {
+            let text = section_heading(&plain_text(bytes))?;
+            let text = single_line(&text, MAX_CHARS);
+            Some(OutputMatch {
+                text,
+                ..self.matched((line, bytes))
+            })
+        });
+        let found = headings.by_ref().take(MAX_SECTIONS).collect();
+        (found, headings.next().is_some())
+    }
+
     /// The first lines that contain a text in any case, and whether there are more.
     pub(super) fn search(&self, text: &str) -> (Vec<OutputMatch>, bool) {
         let needle = text.to_lowercase();
@@ -83,11 +101,10 @@ impl<'a> LogIndex<'a> {
             .addr()
             .saturating_sub(self.output.as_ptr().addr());
         let offset = u64::try_from(offset).unwrap_or(0);
-        let text = selvedge_core::sanitize::sanitize_text(&String::from_utf8_lossy(text));
         OutputMatch {
             page: page_of_offset(&self.page_starts, offset),
             line,
-            text: single_line(&text, MAX_CHARS),
+            text: single_line(&plain_text(text), MAX_CHARS),
         }
     }
 }

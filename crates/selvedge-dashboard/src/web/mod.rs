@@ -13,6 +13,7 @@
 mod actions;
 mod auth;
 mod change_cache;
+mod error_pages;
 mod events;
 mod headers;
 mod held_decisions;
@@ -37,8 +38,8 @@ use self::held_decisions::HeldDecisions;
 use crate::assets;
 use crate::backend::{DashboardBackend, DashboardUser};
 
+pub use error_pages::with_error_pages;
 pub use headers::AllowedHosts;
-pub(crate) use held_decisions::HeldDecision;
 
 /// Version of this program, as named in exported reports.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -142,7 +143,7 @@ fn share(dashboard: Dashboard) -> SharedDashboard {
 pub fn standalone_router(dashboard: Dashboard) -> Router {
     let dashboard = share(dashboard);
     let router = routes(&dashboard).fallback(views::not_found);
-    with_middleware(router, dashboard)
+    with_error_pages(with_middleware(router, dashboard))
 }
 
 /// The dashboard, to be merged with other routes at the root.

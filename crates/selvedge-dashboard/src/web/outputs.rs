@@ -198,8 +198,13 @@ async fn output_page(
         Some(index) => index.first_line(number),
         None => (number == 1).then_some(1),
     };
+    let (headings, more_headings) = index
+        .as_ref()
+        .map_or_else(|| (Vec::new(), false), LogIndex::sections);
     let lines = OutputLines {
         first,
+        headings,
+        more_headings,
         failures,
         search,
         matches,

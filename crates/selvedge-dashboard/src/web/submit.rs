@@ -19,19 +19,25 @@ use crate::pages::{NavItem, NewTaskForm, NewTaskPage};
 #[serde(default)]
 pub(super) struct NewTaskQuery {
     from: String,
+    repository: String,
+    workspace: String,
 }
 
-/// `GET /new?from=ID`.
+/// `GET /new?from=ID`, or `GET /new?repository=URL`.
 pub(super) async fn form(
     State(dashboard): State<SharedDashboard>,
     Extension(login): Extension<LoginSession>,
     query: Result<Query<NewTaskQuery>, QueryRejection>,
 ) -> PageResult {
-    let from = query.map(|Query(query)| query.from).unwrap_or_default();
-    let from = Some(from.as_str()).filter(|from| !from.is_empty());
-    let task = dashboard.backend.draft(&login.user, from).await;
-    let task = task.map_err(|error| render_error(Some(&login), &error))?;
-    Ok(show(&dashboard, &login, &task, "", false).await)
+    let query = query.map(|Query(query)| query).unwrap_or_default();
+    let given = |text: String| Some(text).filter(|text| !text.is_empty());
+    let from = given(query.from);
+    let task = dashboard.backend.draft(&login.user, from.as_deref()).await;
+    let mut task = task.map_err(|error| render_error(Some(&login), &error))?;
+    task.repository = given(query.repository).or(task.repository);
+    task.workspace = given(query.workspace).or(task.workspace);
+    let is_begun = !task.description.is_empty();
+    Ok(show(&dashboard, &login, &task, "", is_begun).await)
 }
 
 async fn show(
@@ -77,6 +83,8 @@ pub(super) async fn submit(
         agent: field("agent"),
         checks: field("checks"),
         retries: field("retries"),
+        cost: field("cost"),
+        minutes: field("minutes"),
         labels: field("labels"),
     };
     let task = form

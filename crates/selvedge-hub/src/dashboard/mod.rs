@@ -9,12 +9,17 @@ mod rows;
 use std::sync::Arc;
 
 use axum::Router;
-use selvedge_dashboard::web::{AllowedHosts, Dashboard, router};
+use selvedge_dashboard::web::{AllowedHosts, Dashboard, router, with_error_pages};
 
+use crate::app;
 use crate::hub::Hub;
 
-/// The dashboard's router, to merge with [`app`](crate::app).
-pub fn dashboard(hub: &Arc<Hub>) -> Router {
+/// All routes of a hub: the API and the dashboard. Browsers see errors of both as pages.
+pub fn site(hub: &Arc<Hub>) -> Router {
+    with_error_pages(app(hub).merge(dashboard(hub)))
+}
+
+fn dashboard(hub: &Arc<Hub>) -> Router {
     router(Dashboard {
         backend: Arc::new(backend::HubBackend::new(Arc::clone(hub))),
         authenticator: Arc::new(auth::TokenAuthenticator(Arc::clone(hub))),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use selvedge_core::config::nearest;
 use selvedge_core::model::{Budget, MicroUsd, StepKind, exit_code};
-use selvedge_hub::{Hub, HubSettings, TaskDefaults, acceptor, app, dashboard, generate_token, run};
+use selvedge_hub::{Hub, HubSettings, TaskDefaults, acceptor, generate_token, run, site};
 use selvedge_protocol::{LeaseTiming, Scope};
 use selvedge_store::fault;
 use selvedge_store::hub::{HubStore, HubStoreError, PostgresHub, SqliteHub, StoreSettings};
@@ -73,7 +73,7 @@ async fn serve(
     settings.hosts = allowed_hosts(&args.hosts, at);
     let hub = Hub::new(store, settings);
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let running = run(&hub, app(&hub).merge(dashboard(&hub)), listener, tls);
+    let running = run(&hub, site(&hub), listener, tls);
     outln!("listening on {scheme}://{at}");
     let mut terminate = signal(SignalKind::terminate()).map_err(CliError::infrastructure)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::infrastructure)?;

@@ -24,6 +24,9 @@ fn pages_are_accessible() {
         task_url("complete"),
         task_url("environment"),
     );
+    let place = "return document.querySelector('td.repo a').href";
+    let place = browser.run_script(place, &[]);
+    let place = place.as_str().unwrap().to_owned();
     let pages = [
         format!("{}/", ui.origin),
         format!("{}/?q=nothing+at+all", ui.origin),
@@ -35,6 +38,8 @@ fn pages_are_accessible() {
         format!("{rescued}/attempts/2/diff"),
         format!("{rescued}/attempts/2/session"),
         format!("{rescued}/compare"),
+        place,
+        format!("{}/?result=recovered&finding=early_exit", ui.origin),
         format!("{review}/review"),
         rescued,
         review,
@@ -70,6 +75,7 @@ fn hub_pages_are_accessible() {
     let pages = [
         format!("{}/", hub.origin),
         format!("{}/fleet", hub.origin),
+        format!("{}/worker?name=loom", hub.origin),
         page(&at_work),
         format!("{}/attempts/1/session", page(&at_work)),
         page(&waits),

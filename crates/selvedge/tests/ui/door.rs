@@ -5,7 +5,7 @@ use selvedge_testkit::Browser;
 use crate::fixtures::{env_with_repo, env_with_runs, newest, serve};
 
 /// Sends a request; returns the status and the complete response.
-fn ask(origin: &str, request: &str, headers: &[&str], body: &str) -> (u16, String) {
+pub(crate) fn ask(origin: &str, request: &str, headers: &[&str], body: &str) -> (u16, String) {
     use std::io::{Read, Write};
     let host = origin.strip_prefix("http://").unwrap();
     let mut stream = std::net::TcpStream::connect(host).unwrap();
@@ -48,6 +48,13 @@ fn login_is_required_and_forged_forms_are_rejected() {
         assert!(!answer.contains("duration"), "{path}");
     }
     assert_eq!(ask(origin, "GET /", &["Host: evil.example"], "").0, 403);
+    let browser = ["Host: evil.example", "Accept: text/html"];
+    let (status, page) = ask(origin, "GET /", &browser, "");
+    assert_eq!(status, 403);
+    assert!(
+        page.contains("unknown host name") && page.contains("</html>"),
+        "{page}"
+    );
     assert_eq!(ask(origin, "GET /login?token=0", &[], "").0, 401);
 
     let path = ui.link.strip_prefix(origin).unwrap();

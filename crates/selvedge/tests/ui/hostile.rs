@@ -180,8 +180,8 @@ fn hostile_output_runs_nothing_and_loads_nothing() {
             "return {
                 pwned: typeof window.pwned,
                 scripts: [...document.scripts].map(it => it.src),
-                within: [...document.querySelectorAll('#output *, .digest pre *, .diff .l *, .moments *')]
-                    .filter(it => it.nodeName !== 'SPAN' || [...it.attributes].some(a => a.name !== 'class' && a.name !== 'aria-hidden')).length,
+                within: [...document.querySelectorAll('.output *, .digest pre *, .diff .l *, .moments *')]
+                    .filter(it => !['SPAN', 'I'].includes(it.nodeName) || [...it.attributes].some(a => a.name !== 'class' && a.name !== 'aria-hidden')).length,
                 foreign: document.querySelectorAll('iframe, object, embed, img, video, audio, base, style, [style], [onerror], [onload]').length,
                 links: [...document.links].filter(it => it.origin !== location.origin).length,
                 forms: [...document.forms].filter(it => new URL(it.action).origin !== location.origin).length,
@@ -241,7 +241,11 @@ fn large_output_is_shown_in_pages() {
     let address = format!("{}/tasks/{id}/attempts/1/checks/1", ui.origin);
     browser.open_url(&address);
     browser.wait_for_text(".title", "MiB");
-    assert!(browser.text("#output").starts_with("0123456789abcdef"));
+    assert!(
+        browser
+            .text("#output .output")
+            .starts_with("0123456789abcdef")
+    );
     browser.click("a[rel=next]");
     browser.wait_until("location.search === '?page=2'");
     let last = browser.run_script(

@@ -3,6 +3,7 @@
 use selvedge_testkit::Browser;
 use serde_json::{Value, json};
 
+use crate::door::ask;
 use crate::fixtures::env_with_repo;
 use crate::fleet::DashboardHub;
 
@@ -62,8 +63,19 @@ fn hub_dashboard_logs_in_acts_and_survives_a_restart() {
     assert!(!browser.address().contains(&id), "a task of its own");
     browser.wait_for_text("#facts", "Retry of");
 
+    // An open page shows that its session has ended.
+    let open = browser.current_tab();
+    let other = browser.open_tab();
+    browser.open_url(&format!("{}/", again.origin));
+    browser.switch_to_tab(&open);
     browser.click(".visitor button");
     browser.wait_until("document.querySelector('#token')");
+    browser.switch_to_tab(&other);
+    again.submit(&task("Greet the night"));
+    browser.wait_for_text("#lost", "Your session has ended. Sign in again");
+    browser.click("#lost a");
+    browser.wait_until("document.querySelector('#token')");
+    browser.switch_to_tab(&open);
     // The login leads to the page that was asked for.
     browser.open_url(&format!("{}/tasks/{id}", again.origin));
     browser.type_into("#token", &format!("{}\u{e007}", again.token()));
@@ -73,8 +85,14 @@ fn hub_dashboard_logs_in_acts_and_survives_a_restart() {
     browser.click("#actions a[href^='/new']");
     browser.wait_for_text("h1", "New task");
     browser.type_into("#checks", "\nmake lint");
-    browser.click("button[value=preview]");
+    // The command line follows the form; without a script, a button shows it.
     browser.wait_for_text("#command", "--check 'make lint'");
+    browser.type_into("#cost", "2.5");
+    browser.type_into("#minutes", "20");
+    browser.wait_for_text("#command", "\"cost_micro_usd\":2500000,\"wall_ms\":1200000");
+    browser.click("button[value=preview]");
+    browser.wait_until("document.querySelector('#cost').value === '2.5'");
+    browser.wait_for_text("#command", "2500000");
     browser.type_into("#description", " and the sun");
     browser.click("button[value=submit]");
     browser.wait_for_text("h1", "the world and the sun");
@@ -84,14 +102,44 @@ fn hub_dashboard_logs_in_acts_and_survives_a_restart() {
 
     // Bulk actions.
     browser.open_url(&format!("{}/?state=waiting", again.origin));
-    browser.wait_for_text("#count", "3 tasks");
+    browser.wait_for_text("#count", "4 tasks");
     browser.click("tr.row:nth-child(1) .pick input");
     browser.click("tr.row:nth-child(2) .pick input");
     browser.click("#bulk button[value=cancel]");
-    browser.wait_for_text("#count", "1 task");
+    browser.wait_for_text("#count", "2 tasks");
     assert!(
         browser.address().ends_with("?state=waiting"),
         "{}",
         browser.address()
     );
+}
+
+#[test]
+fn hub_errors_are_pages_for_people_and_json_for_programs() {
+    let env = env_with_repo();
+    let hub = DashboardHub::start(&env, "127.0.0.1:0", "");
+    let browser = ["Accept: text/html,application/xhtml+xml"];
+    let (status, page) = ask(&hub.origin, "GET /nowhere/%3Cb%3E", &browser, "");
+    assert_eq!(status, 404);
+    for part in [
+        "content-type: text/html",
+        "content-security-policy: default-src 'none'",
+        "x-frame-options: DENY",
+        "cache-control: no-store",
+        "<h1>Not found</h1>",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let evil = ["Accept: text/html", "Host: evil.example"];
+    let (status, page) = ask(&hub.origin, "GET /", &evil, "");
+    assert_eq!(status, 403);
+    assert!(
+        page.contains("unknown host name") && page.contains("</html>"),
+        "{page}"
+    );
+    for (request, headers) in [("GET /nowhere", &[][..]), ("GET /api/v1/nowhere", &browser)] {
+        let (status, answer) = ask(&hub.origin, request, headers, "");
+        assert_eq!(status, 404);
+        assert!(answer.contains("application/problem+json"), "{answer}");
+    }
 }

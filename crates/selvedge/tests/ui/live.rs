@@ -105,6 +105,11 @@ fn review_page_sends_comments_on_lines_as_feedback() {
     browser.wait_for_text("h1", "Review of attempt 1");
     // The finding is at its line.
     browser.wait_for_text("[data-path='shop.py'] .d-finding", "ends the process");
+    let keywords = browser.run_script(
+        "return [...document.querySelectorAll('[data-path=\"shop.py\"] i.y')].map(it => it.textContent)",
+        &[],
+    );
+    assert_eq!(keywords, json!(["import", "def", "return"]));
     browser.click("[data-path='shop.py'] tr[data-line='4'] td.n + td.n");
     browser.type_into(
         "[data-path='shop.py'] .d-comment textarea",

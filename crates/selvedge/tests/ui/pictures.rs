@@ -45,6 +45,8 @@ fn screenshots_of_local_pages() {
         link.as_str().unwrap().to_owned()
     };
     let (rescued, review) = (task_url("friendly"), task_url("complete"));
+    let place = browser.run_script("return document.querySelector('td.repo a').href", &[]);
+    let place = place.as_str().unwrap().to_owned();
     take(
         &browser,
         &[
@@ -57,6 +59,7 @@ fn screenshots_of_local_pages() {
             ("review", review.clone(), false),
             ("review-lines", format!("{review}/review"), false),
             ("stats", format!("{}/stats", ui.origin), true),
+            ("repository", place, true),
             ("nothing", format!("{}/?q=nothing+at+all", ui.origin), false),
             ("trouble", format!("{}/nowhere", ui.origin), false),
         ],
@@ -123,6 +126,7 @@ fn screenshots_of_a_busy_hub() {
             ("hub-tasks", format!("{}/", hub.origin), false),
             ("live", page(&at_work), true),
             ("fleet", format!("{}/fleet", hub.origin), false),
+            ("worker", format!("{}/worker?name=loom", hub.origin), true),
             ("new", format!("{}/new?from={at_work}", hub.origin), false),
         ],
     );

@@ -194,6 +194,28 @@ fn output_has_line_numbers_search_and_the_first_failure() {
 }
 
 #[test]
+fn output_sections_are_folded_except_for_the_first_failure() {
+    let env = env_with_repo();
+    let check = "printf '=== setup ===\\nready\\n=== FAILURES ===\\nerror: expected 1, got 2\\n=== summary ===\\nbad\\n'; exit 1";
+    agents(&env, &[("one", json!([[write("a", "b"), ending(0.0)]]))]);
+    run(&env, "Fail", "one", &["--retries", "0", "--check", check]);
+    let ui = serve(&env);
+    let browser = open_browser(&env, &ui);
+    let base = format!("{}/tasks/{}/attempts/1", ui.origin, newest(&env));
+    browser.open_url(&format!("{base}/checks/1?at=failure"));
+    browser.wait_until("location.hash === '#L4'");
+    let open = "return [...document.querySelectorAll('.section')].map(it => [it.querySelector('summary bdi').textContent, it.open])";
+    assert_eq!(
+        browser.run_script(open, &[]),
+        json!([["setup", false], ["FAILURES", true], ["summary", false]])
+    );
+    // A link to a line unfolds its section.
+    browser.click("#sections summary");
+    browser.click("#sections a:last-child");
+    browser.wait_until("document.querySelectorAll('.section')[2].open");
+}
+
+#[test]
 fn list_is_searched_sorted_and_filtered_by_outcome() {
     let env = env_with_runs();
     let ui = serve(&env);
@@ -231,6 +253,40 @@ fn list_is_searched_sorted_and_filtered_by_outcome() {
     browser.wait_until("location.pathname.startsWith('/tasks/')");
     browser.press_keys(&[BrowserKey::Char('u')]);
     browser.wait_until("location.search === '?state=verified'");
+}
+
+#[test]
+fn numbers_of_insights_lead_to_their_tasks() {
+    let env = env_with_runs();
+    let ui = serve(&env);
+    let browser = open_browser(&env, &ui);
+    let follow = |link: &str, count: &str| {
+        browser.open_url(&format!("{}/stats", ui.origin));
+        browser.click(link);
+        browser.wait_for_text("#count", count);
+    };
+    follow(".shares .s-rescued a", "2 tasks");
+    follow(".shares .s-lost a", "1 task");
+    follow(".numbers a[href*='result=caught']", "0 tasks");
+    follow(".plot:first-child .bars li:last-child a", "6 tasks");
+    follow("td a[href*='finding=early_exit']", "1 task");
+    follow("th a[href*='check=tests']", "1 task");
+    browser.open_url(&format!("{}/stats", ui.origin));
+    let plots = browser.run_script(
+        "return [...document.querySelectorAll('.plot')].map(it => [it.querySelector('h2').textContent, it.querySelectorAll('.ticks span').length])",
+        &[],
+    );
+    assert_eq!(
+        plots,
+        json!([["Judged tasks", 3], ["Median time to a verdict", 3]])
+    );
+    // The page of a repository has its own figures.
+    browser.click("th a[href^='/repository'][href$='work']");
+    browser.wait_for_text("#count", "5 tasks");
+    browser.wait_for_text("#tasks", "friendly");
+    browser.wait_for_text(".shares .s-rescued", "1 (33%)");
+    browser.click(".shares .s-rescued a");
+    browser.wait_for_text("#count", "1 task");
 }
 
 #[test]
@@ -291,7 +347,8 @@ fn stats_page_matches_the_terminal() {
             );
         }
     }
-    assert!(browser.count_elements("svg[role=img][aria-label]") >= 2);
+    assert_eq!(browser.count_elements("svg[role=img][aria-label]"), 1);
+    assert_eq!(browser.count_elements(".bars a[aria-label]"), 2);
 }
 
 #[test]
@@ -352,6 +409,7 @@ fn task_page_shows_judgements_with_their_confidence() {
     let browser = open_browser(&env, &ui);
     browser.open_url(&format!("{}/tasks/{}", ui.origin, newest(&env)));
     browser.wait_for_text(".title .badge", "verified");
+    browser.wait_until("document.querySelector('#icon').href.includes('/icon-good.svg')");
     browser.click("#attempt-1 summary");
     let first = browser.text("#attempt-1 .gate");
     assert!(
