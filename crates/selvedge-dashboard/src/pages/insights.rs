@@ -35,7 +35,8 @@ pub(crate) struct BucketView {
     pub(crate) class: &'static str,
     pub(crate) name: &'static str,
     pub(crate) count: String,
-    pub(crate) each: String,
+    /// Mean cost of a task, if there is one.
+    pub(crate) each: Option<String>,
     pub(crate) address: String,
 }
 
@@ -86,7 +87,7 @@ impl InsightsView {
             class,
             name,
             count,
-            each: format_optional_cost(share.mean_cost()),
+            each: share.mean_cost().map(cost),
             address: with_result(base, result),
         };
         let [first_name, recovered_name, lost_name] =
@@ -296,6 +297,7 @@ impl TableView {
                 text: single_line(text, 120),
                 address: query
                     .as_ref()
+                    .filter(|_| index == 0 || !is_nothing(text))
                     .and_then(|query| cell_address(subject, column, index, &name, query)),
             });
             cells.collect()
@@ -306,6 +308,11 @@ impl TableView {
             columns,
         }
     }
+}
+
+/// Whether a cell counts no task: "0", "0 (0%)" or "–".
+fn is_nothing(text: &str) -> bool {
+    matches!(text.split(' ').next(), Some("0" | "–"))
 }
 
 /// The tasks of a row.

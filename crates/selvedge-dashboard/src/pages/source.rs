@@ -48,6 +48,7 @@ impl SourceKind {
 pub(crate) struct SourcePage {
     frame: PageFrame,
     name: String,
+    kind: &'static str,
     /// The parent page.
     back: (&'static str, &'static str),
     count: String,
@@ -82,9 +83,19 @@ impl SourcePage {
             SourceKind::Repository => ("repository", ("/stats", "Insights")),
             SourceKind::Worker => ("worker", ("/fleet", "Workers")),
         };
+        let mut insights = InsightsView::new(figures, query);
+        // A table about the repository or worker itself would have one row.
+        let own = match kind {
+            SourceKind::Repository => "directory",
+            SourceKind::Worker => "worker",
+        };
+        insights
+            .tables
+            .retain(|table| table.columns.first() != Some(&own));
         Self {
             frame,
             name: make_visible(name),
+            kind: page,
             back,
             count: counted(tasks.matching as u64, "task"),
             all: query.address(),
@@ -97,7 +108,7 @@ impl SourcePage {
                 .map(|row| TaskRowView::new(row, now))
                 .collect(),
             spans: period_links(&source_address(page, name), query.days),
-            insights: InsightsView::new(figures, query),
+            insights,
         }
     }
 }

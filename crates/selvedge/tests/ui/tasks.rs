@@ -247,6 +247,13 @@ fn list_is_searched_sorted_and_filtered_by_outcome() {
         &[],
     );
     assert_eq!(heights, json!(true));
+    // Fifteen rows are on the screen of a laptop.
+    browser.resize(1280, 800, false);
+    let top = browser.run_script(
+        "return document.querySelector('tr.row').getBoundingClientRect().top",
+        &[],
+    );
+    assert!(top.as_f64().unwrap() + 15.0 * 40.0 <= 800.0, "{top}");
     // The filters are kept on the way back.
     count("state=verified", "3 tasks");
     browser.click("tr.row a.go");
