@@ -11,7 +11,7 @@ use selvedge_core::model::{OutputRef, ReviewTarget, RunId, Task};
 use selvedge_protocol::ReviewDecision;
 
 pub(crate) use query::TaskQueryParams;
-pub use query::{TaskQuery, TaskQueryOrder};
+pub use query::{ResultFilter, TaskQuery, TaskQueryOrder};
 pub use task::{
     AllowedActions, DisplayStatus, LiveActivity, PendingReview, PlanDetail, SubtaskSummary,
     TaskDetail, TaskHistory, TaskList, TaskListItem, filter_tasks,

@@ -50,6 +50,15 @@ impl TaskQueryOrder {
     }
 }
 
+/// What the retries of a task achieved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultFilter {
+    /// The run ended in this way.
+    Category(RunCategory),
+    /// An attempt passed its own tests but not the original ones.
+    CaughtByOriginalTests,
+}
+
 /// Filter, order and page of the task list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskQuery {
@@ -162,39 +171,50 @@ fn day_range(name: &str, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
 }
 
 impl TaskQuery {
-    /// Results of the retries: their names in URLs, their labels, and the category of the run; without one, runs in which
-    /// the original tests failed.
-    pub const RESULTS: [(&'static str, &'static str, Option<RunCategory>); 7] = [
+    /// Results of the retries: their names in URLs, and their labels.
+    pub const RESULTS: [(&'static str, &'static str, ResultFilter); 7] = [
         (
             "first_attempt",
             "verified at the first attempt",
-            Some(RunCategory::FirstAttempt),
+            ResultFilter::Category(RunCategory::FirstAttempt),
         ),
         (
             "recovered",
             "recovered by a retry",
-            Some(RunCategory::Recovered),
+            ResultFilter::Category(RunCategory::Recovered),
         ),
         (
             "not_recovered",
             "not recovered",
-            Some(RunCategory::NotRecovered),
+            ResultFilter::Category(RunCategory::NotRecovered),
         ),
         (
             "reviewed",
             "reviewed, or awaiting review",
-            Some(RunCategory::ByAPerson),
+            ResultFilter::Category(RunCategory::ByAPerson),
         ),
-        ("unchecked", "unchecked", Some(RunCategory::Unchecked)),
-        ("not_judged", "not judged", Some(RunCategory::NotJudged)),
-        ("caught", "caught by the original tests", None),
+        (
+            "unchecked",
+            "unchecked",
+            ResultFilter::Category(RunCategory::Unchecked),
+        ),
+        (
+            "not_judged",
+            "not judged",
+            ResultFilter::Category(RunCategory::NotJudged),
+        ),
+        (
+            "caught",
+            "caught by the original tests",
+            ResultFilter::CaughtByOriginalTests,
+        ),
     ];
 
     /// The requested result.
-    fn wanted_result(&self) -> Option<Option<RunCategory>> {
-        let all = Self::RESULTS.iter();
-        let found = all.filter(|(name, ..)| *name == self.result).next_back();
-        found.map(|(.., category)| *category)
+    fn wanted_result(&self) -> Option<ResultFilter> {
+        let mut all = Self::RESULTS.iter();
+        let found = all.find(|(name, ..)| *name == self.result);
+        found.map(|(.., filter)| *filter)
     }
 
     /// The parts of the statistics of a run, as JSON without spaces, that all have to occur.
@@ -206,8 +226,10 @@ impl TaskQuery {
         }
         match self.wanted_result() {
             None => {}
-            Some(None) => parts.push("\"caught_by_original_tests\":true".to_owned()),
-            Some(Some(category)) => {
+            Some(ResultFilter::CaughtByOriginalTests) => {
+                parts.push("\"caught_by_original_tests\":true".to_owned());
+            }
+            Some(ResultFilter::Category(category)) => {
                 let category = serde_json::to_string(&category).unwrap_or_default();
                 parts.push(format!("\"ending\":{category}"));
             }
@@ -231,8 +253,8 @@ impl TaskQuery {
         };
         let has_result = match self.wanted_result() {
             None => true,
-            Some(None) => stats.caught_by_original_tests,
-            Some(Some(category)) => stats.ending == category,
+            Some(ResultFilter::CaughtByOriginalTests) => stats.caught_by_original_tests,
+            Some(ResultFilter::Category(category)) => stats.ending == category,
         };
         let has_finding = |wanted: &str| {
             stats

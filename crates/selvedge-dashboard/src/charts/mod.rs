@@ -54,9 +54,9 @@ pub fn duration_axis_end(highest: u64) -> u64 {
     const MINUTE: u64 = 60 * SECOND;
     const HOUR: u64 = 60 * MINUTE;
     let (unit, base) = match highest {
-        0..=SECOND => (1, 10),
-        ..=MINUTE => (SECOND, 60),
-        ..=HOUR => (MINUTE, 60),
+        _ if highest <= SECOND => (1, 10),
+        _ if highest <= MINUTE => (SECOND, 60),
+        _ if highest <= HOUR => (MINUTE, 60),
         _ => return axis_end(highest.div_ceil(HOUR)) * HOUR,
     };
     let units = highest.div_ceil(unit);

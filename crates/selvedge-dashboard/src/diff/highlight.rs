@@ -270,7 +270,7 @@ impl Grammar {
         let mut tokens = Vec::new();
         let mut at = 0;
         if let Some(open) = state.0.take() {
-            at = self.end_of(open, line, 0, state);
+            at = Self::end_of(open, line, 0, state);
             tokens.push((open.kind, 0..at));
         }
         while let Some(rest) = line.get(at..).filter(|rest| !rest.is_empty()) {
@@ -286,7 +286,7 @@ impl Grammar {
                 break;
             }
             if let Some(found) = self.delimiters.iter().find(|it| rest.starts_with(it.open)) {
-                let end = self.end_of(found, line, at + found.open.len(), state);
+                let end = Self::end_of(found, line, at + found.open.len(), state);
                 tokens.push((found.kind, at..end));
                 at = end;
                 continue;
@@ -315,13 +315,7 @@ impl Grammar {
     }
 
     /// The end of a comment or string whose content begins at `from`.
-    fn end_of(
-        &self,
-        open: &'static Delimiter,
-        line: &str,
-        from: usize,
-        state: &mut LineState,
-    ) -> usize {
+    fn end_of(open: &'static Delimiter, line: &str, from: usize, state: &mut LineState) -> usize {
         let mut at = from;
         while let Some(rest) = line.get(at..).filter(|rest| !rest.is_empty()) {
             if rest.starts_with(open.close) {

@@ -298,7 +298,7 @@ impl TableView {
                 address: query
                     .as_ref()
                     .filter(|_| index == 0 || !is_nothing(text))
-                    .and_then(|query| cell_address(subject, column, index, &name, query)),
+                    .map(|query| cell_address(subject, column, index, &name, query)),
             });
             cells.collect()
         });
@@ -344,23 +344,23 @@ fn cell_address(
     index: usize,
     name: &str,
     query: &TaskQuery,
-) -> Option<String> {
+) -> String {
     let result = match column {
         "first attempt" => "first_attempt",
         "recovered" | "per recovered task" => "recovered",
         "not recovered" => "not_recovered",
-        "cost" => return Some(query.sorted_by(TaskQueryOrder::Cost).address()),
-        "time to verdict" => return Some(query.sorted_by(TaskQueryOrder::Duration).address()),
+        "cost" => return query.sorted_by(TaskQueryOrder::Cost).address(),
+        "time to verdict" => return query.sorted_by(TaskQueryOrder::Duration).address(),
         _ if index == 0 => {
-            return Some(match subject {
+            return match subject {
                 "directory" => source_address("repository", name),
                 "worker" => source_address("worker", name),
                 _ => query.address(),
-            });
+            };
         }
-        _ => return Some(query.address()),
+        _ => return query.address(),
     };
-    Some(with_result(query, result))
+    with_result(query, result)
 }
 
 /// The address of the page of a repository or worker.
@@ -433,7 +433,7 @@ mod tests {
         };
         let address = |subject: &str, name: &str, column: &str, index: usize| {
             let query = row_query(subject, name, &base)?;
-            cell_address(subject, column, index, name, &query)
+            Some(cell_address(subject, column, index, name, &query))
         };
         let expect = |subject: &str, name: &str, column: &str, index: usize, expected: &str| {
             assert_eq!(

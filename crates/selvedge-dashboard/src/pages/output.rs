@@ -13,7 +13,7 @@ const PAGE_BYTES: u64 = 64 * 1024;
 const SLACK_BYTES: usize = 4 * 1024;
 
 /// Maximum number of lines on a page that are numbered.
-const MAX_NUMBERED_LINES: usize = 6_000;
+const MAX_NUMBERED_LINES: u64 = 6_000;
 
 /// The page.
 #[derive(Template)]
@@ -93,8 +93,9 @@ impl OutputPage {
     ) -> Self {
         let last = last_page(slice.total);
         let shown = page_bytes(&slice.bytes, number);
-        let count = shown.iter().filter(|byte| **byte == b'\n').count();
-        let first = lines.first.filter(|_| count <= MAX_NUMBERED_LINES);
+        let length = u64::try_from(shown.len()).unwrap_or(u64::MAX);
+        let is_short = count_lines(shown, length) <= MAX_NUMBERED_LINES;
+        let first = lines.first.filter(|_| is_short);
         let failing: Vec<u64> = lines.failures.iter().map(|it| it.line).collect();
         Self {
             frame,

@@ -203,9 +203,9 @@ async fn output_page(
         .map_or_else(|| (Vec::new(), false), LogIndex::sections);
     let lines = OutputLines {
         first,
+        failures,
         headings,
         more_headings,
-        failures,
         search,
         matches,
         more_matches,

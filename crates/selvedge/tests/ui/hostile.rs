@@ -108,6 +108,18 @@ fn corpus() -> Vec<Vec<u8>> {
         };
         all.push(within.into_bytes());
     }
+    // Markup in the headings of sections.
+    for group in [false, true] {
+        let pieces = MARKUP.iter().chain(&SEQUENCES).chain(&DECEPTIVE);
+        let sections = pieces.map(|piece| {
+            if group {
+                format!("##[group]{piece}\n{piece}\n")
+            } else {
+                format!("=== {piece} ===\n{piece}\n")
+            }
+        });
+        all.push(sections.collect::<String>().into_bytes());
+    }
     all.push(vec![b'<'; 200_000]);
     all.push("\x1b[31mx\x1b[32my".repeat(10_000).into_bytes());
     all.push("\u{202e}".repeat(20_000).into_bytes());
@@ -120,7 +132,9 @@ fn corpus() -> Vec<Vec<u8>> {
 fn hostile_output_runs_nothing_and_loads_nothing() {
     let env = env_with_repo();
     let corpus = corpus();
-    assert!(corpus.len() >= 100, "{}", corpus.len());
+    let pieces = MARKUP.len() + SEQUENCES.len() + DECEPTIVE.len();
+    let texts = corpus.len() + 2 * pieces;
+    assert!(texts >= 200, "{texts}");
     let mut task = String::from(
         "description = '''\nPrint <script>window.pwned=1</script> \u{202e}safely'''\n",
     );
@@ -136,7 +150,13 @@ fn hostile_output_runs_nothing_and_loads_nothing() {
     }
     let file = env.write("../task.toml", task);
     let hostile: String = MARKUP.concat();
-    let says = json!([[{ "say": hostile }, write("<img src=x onerror=pwned=1>.txt", &MARKUP.join("\n")), ending(0.0)]]);
+    let markup = MARKUP.join("\n");
+    let says = json!([[
+        { "say": hostile },
+        write("<img src=x onerror=pwned=1>.txt", &markup),
+        write("<b>.py", &format!("import os\n{markup}")),
+        ending(0.0)
+    ]]);
     agents(&env, &[("hostile", says)]);
     env.commit("Before");
     let run = env.selvedge([

@@ -3,10 +3,12 @@
 
 use std::path::PathBuf;
 
-use selvedge_testkit::Browser;
+use selvedge_testkit::{Browser, TestEnv};
 use serde_json::json;
 
-use crate::fixtures::{agents, ending, env_with_repo, env_with_runs, open_browser, serve, write};
+use crate::fixtures::{
+    agents, ending, env_with_repo, env_with_runs, open_browser, run, serve, write,
+};
 use crate::fleet::DashboardHub;
 
 /// Takes screenshots of pages in light mode, dark mode and on a phone. Each page has a name, a URL, and whether
@@ -34,9 +36,78 @@ fn take(browser: &Browser, pages: &[(&str, String, bool)]) {
     }
 }
 
+const BASKET: &str = "\
+def total(prices, discount=0):
+    return sum(prices) - discount
+
+
+def mean(prices):
+    return sum(prices) / len(prices)
+";
+const TESTS: &str = "\
+failed=0
+echo '=== totals ==='
+if grep -q '(1 - discount)' basket.py; then echo 'discounted ... ok'; else echo 'discounted ... FAILED'; echo 'error: expected 90.0, got 10.0'; failed=1; fi
+echo '=== means ==='
+if grep -q 'if prices else 0' basket.py; then echo 'empty ... ok'; else echo 'empty ... FAILED'; echo 'error: division by zero'; failed=1; fi
+exit $failed
+";
+
+/// A run that recovers, and one that awaits review.
+fn run_baskets(env: &TestEnv) {
+    env.git(["checkout", "--quiet", "."]);
+    env.git(["clean", "-fdq"]);
+    env.write("basket.py", BASKET);
+    env.write("tests.sh", TESTS);
+    env.commit("Add baskets");
+    let mean = "sum(prices) / len(prices) if prices else 0";
+    let file = |total: &str| {
+        let total = BASKET.replace("sum(prices) - discount", total);
+        write(
+            "basket.py",
+            &total.replace("sum(prices) / len(prices)", mean),
+        )
+    };
+    let right = "sum(prices) * (1 - discount)";
+    let recovers = json!([
+        [
+            { "say": "I read the tests first." },
+            { "run": ["grep", "-n", "grep -q", "tests.sh"] },
+            file("sum(prices) * discount"),
+            { "say": "The mean of an empty basket is `0` now." },
+            ending(0.0284),
+        ],
+        [
+            { "say": "The discount was **returned** instead of subtracted:\n```\nerror: expected 90.0, got 10.0\n```" },
+            { "run": ["grep", "-n", "discount", "basket.py"] },
+            file(right),
+            { "run": ["sh", "tests.sh"] },
+            ending(0.0191),
+        ],
+    ]);
+    let exits = "import os\n\n\ndef stop(code=0):\n    os._exit(0)  # not reached\n";
+    let stops = json!([[file(right), write("stop.py", exits), ending(0.03)]]);
+    agents(env, &[("sonnet", recovers), ("haiku", stops)]);
+    let check = ["--check", "sh tests.sh"];
+    run(
+        env,
+        "Fix the totals of discounted baskets",
+        "sonnet",
+        &check,
+    );
+    env.git(["checkout", "--quiet", "."]);
+    run(
+        env,
+        "Keep the mean of an empty basket defined",
+        "haiku",
+        &check,
+    );
+}
+
 #[test]
 fn screenshots_of_local_pages() {
     let env = env_with_runs();
+    run_baskets(&env);
     let ui = serve(&env);
     let browser = open_browser(&env, &ui);
     let task_url = |query: &str| {
@@ -44,7 +115,7 @@ fn screenshots_of_local_pages() {
         let link = browser.run_script("return document.querySelector('tr.row a.go').href", &[]);
         link.as_str().unwrap().to_owned()
     };
-    let (rescued, review) = (task_url("friendly"), task_url("complete"));
+    let (rescued, review) = (task_url("discounted"), task_url("empty"));
     let place = browser.run_script("return document.querySelector('td.repo a').href", &[]);
     let place = place.as_str().unwrap().to_owned();
     take(
