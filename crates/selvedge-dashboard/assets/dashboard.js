@@ -155,6 +155,14 @@
       note.onclick = () => { window.focus(); if (path !== location.pathname) location.assign(path); };
     }
   };
+  // A busy list changes often; the watched pages are read less often.
+  let noticing = 0;
+  const notice = () => {
+    noticing ||= setTimeout(() => {
+      noticing = 0;
+      noticeChanges();
+    }, 2000);
+  };
   if (watch && "Notification" in window) {
     watch.hidden = false;
     showWatched();
@@ -198,7 +206,7 @@
         follow();
         lists();
         state("live", "Live.");
-        noticeChanges();
+        notice();
       } while (again);
     } catch {
       state("lost", "Connection lost; reconnecting.");

@@ -143,3 +143,34 @@ fn hub_errors_are_pages_for_people_and_json_for_programs() {
         assert!(answer.contains("application/problem+json"), "{answer}");
     }
 }
+
+#[test]
+fn watched_task_notifies_from_any_open_page() {
+    let env = env_with_repo();
+    let hub = DashboardHub::start(&env, "127.0.0.1:0", "");
+    let browser = hub.open_browser(&env);
+    // The browser of the test shows no notifications: they are recorded.
+    let record = || {
+        browser.run_script(
+            "window.noted = [];
+             window.Notification = class {
+                 static permission = 'granted';
+                 static requestPermission = async () => 'granted';
+                 constructor(title, { body }) { window.noted.push(`${title}: ${body}`); }
+             };",
+            &[],
+        );
+    };
+    let id = hub.submit(&task("Greet the comet"));
+    browser.open_url(&format!("{}/tasks/{id}", hub.origin));
+    record();
+    browser.click("#watch");
+    browser.wait_for_text("#watch", "Notifications are on");
+    browser.open_url(&hub.origin);
+    record();
+    let token = format!("Authorization: Bearer {}", hub.token());
+    let headers = [token.as_str(), "Content-Type: application/json"];
+    let cancel = format!("POST /api/v1/tasks/{id}/cancel");
+    assert_eq!(ask(&hub.origin, &cancel, &headers, "{}").0, 202);
+    browser.wait_until("window.noted[0] === 'Greet the comet: cancelled'");
+}

@@ -115,7 +115,7 @@ fn screenshots_of_local_pages() {
         let link = browser.run_script("return document.querySelector('tr.row a.go').href", &[]);
         link.as_str().unwrap().to_owned()
     };
-    let (rescued, review) = (task_url("discounted"), task_url("empty"));
+    let (rescued, review) = (task_url("discounted+baskets"), task_url("empty"));
     let place = browser.run_script("return document.querySelector('td.repo a').href", &[]);
     let place = place.as_str().unwrap().to_owned();
     take(
