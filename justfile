@@ -28,6 +28,10 @@ ui-test *ARGS:
 chaos *ARGS:
     cargo xtask chaos {{ARGS}}
 
+# The Helm chart and the alert rules, by helm, kubeconform and promtool.
+chart:
+    cargo xtask chart
+
 # One tiny task through the loop with a real model: `--server URL --model NAME`, or `--gguf FILE`.
 local-model *ARGS:
     cargo xtask local-model {{ARGS}}

@@ -9,6 +9,7 @@
 mod bench;
 mod book;
 mod chaos;
+mod chart;
 mod dist;
 mod e2e;
 mod generate;
@@ -39,6 +40,7 @@ cargo xtask TASK
                        --newest first: with the newest version of every agent, for a scheduled job
   ui-test [ARGS…]      test the dashboard in a browser (chromium, chromedriver); ARGS are passed to the tests
   chaos [ARGS…]        inject faults into real hubs and workers; without ARGS, the short form
+  chart                check the Helm chart and the alert rules (helm, kubeconform, promtool)
   dist [--target TRIPLE]… [--program PATH] [--output DIR]
                        write the packages of a release: archive, wheel, npm packages, Debian package, SBOM, checksums
   dist index|attest|image ARGS…
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         ["e2e", rest @ ..] => e2e::run(rest),
         ["ui-test", rest @ ..] => ui_test::run(rest),
         ["chaos", rest @ ..] => chaos::run(rest),
+        ["chart"] => chart::run(),
         ["dist", rest @ ..] => dist::run(rest),
         ["release", rest @ ..] => release::run(rest),
         ["book"] => book::run(),

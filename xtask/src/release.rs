@@ -13,7 +13,11 @@ const PACKAGE: &str = "selvedge";
 const CHANGELOG: &str = "CHANGELOG.md";
 const UNRELEASED: &str = "## [Unreleased]";
 /// Files with the version, besides the changelog and the lock file.
-const VERSIONED: [&str; 2] = ["Cargo.toml", "packaging/server.json"];
+const VERSIONED: [&str; 3] = [
+    "Cargo.toml",
+    "packaging/server.json",
+    "packaging/helm/selvedge/Chart.yaml",
+];
 /// The account in the address of the repository until there is one.
 const PLACEHOLDER: &str = "/OWNER/";
 
@@ -172,7 +176,9 @@ fn set_version(text: &str, old: &str, new: &str) -> String {
     let lines = text.split_inclusive('\n').map(|line| {
         let is_own = line.starts_with("version =")
             || line.starts_with("selvedge-")
-            || line.trim_start().starts_with("\"version\":");
+            || line.trim_start().starts_with("\"version\":")
+            || line.starts_with("version:")
+            || line.starts_with("appVersion:");
         if is_own {
             line.replace(&format!("\"{old}\""), &format!("\"{new}\""))
         } else {
@@ -235,6 +241,9 @@ mod tests {
         let expected = "version = \"0.2.0\"\nselvedge-x = { path = \"x\", version = \"0.2.0\" }\n\
                         landlock = \"0.1.0\"\n";
         assert_eq!(set_version(manifest, "0.1.0", "0.2.0"), expected);
+        let chart = "version: \"0.1.0\"\nappVersion: \"0.1.0\"\nkubeVersion: \"0.1.0\"\n";
+        let expected = "version: \"0.2.0\"\nappVersion: \"0.2.0\"\nkubeVersion: \"0.1.0\"\n";
+        assert_eq!(set_version(chart, "0.1.0", "0.2.0"), expected);
         assert!(parse_version("0.10.0").unwrap() > parse_version("0.9.1").unwrap());
         assert!(parse_version("1.0").is_err());
     }

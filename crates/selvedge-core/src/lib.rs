@@ -24,3 +24,4 @@ pub mod redact;
 pub mod route;
 pub mod run;
 pub mod sanitize;
+pub mod trace_context;

@@ -19,6 +19,7 @@ use uuid::Uuid;
 
 use crate::journal_states::JournalStateCache;
 use crate::limits::RateLimiter;
+use crate::metrics::HubMetrics;
 use crate::recent_activity::RecentActivity;
 use crate::run_stats::EndedTaskReceiver;
 use crate::session::WorkerRegistry;
@@ -47,6 +48,7 @@ pub struct Hub {
     pub(crate) sessions: WorkerRegistry,
     pub(crate) limits: RateLimiter,
     pub(crate) wake: Notify,
+    pub(crate) metrics: HubMetrics,
     pub(crate) journal_states: Mutex<JournalStateCache>,
     watchers: broadcast::Sender<HubActivity>,
     changes: AtomicU64,
@@ -77,6 +79,7 @@ impl Hub {
             settings,
             sessions: WorkerRegistry::default(),
             wake: Notify::new(),
+            metrics: HubMetrics::default(),
             journal_states: Mutex::default(),
             watchers: broadcast::channel(CHANGE_BUFFER).0,
             changes: AtomicU64::new(0),
@@ -167,7 +170,9 @@ impl Hub {
         task: TaskId,
         change: TaskChange,
     ) -> Result<Option<ChangeOutcome>, HubStoreError> {
+        let began_at = Instant::now();
         let verdict = self.store.change(task, change).await?;
+        self.metrics.record_commit(began_at.elapsed());
         if let Some(verdict) = &verdict {
             self.after_change(verdict);
         }

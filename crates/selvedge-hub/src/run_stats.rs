@@ -1,10 +1,11 @@
 //! Statistics of runs: computed from the journal when a task ends, saved in the store, and recomputed only if
 //! the journal has continued. The dashboard computes the figures over all runs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
-use selvedge_core::model::TaskId;
+use selvedge_core::model::{Outcome, TaskId};
 use selvedge_dashboard::stats::RunStats;
 use selvedge_store::hub::{HubStoreError, NewRunStats, RunStatsRow};
 use tokio::sync::mpsc;
@@ -14,6 +15,8 @@ use crate::journal_states::load_state;
 
 /// Number of runs whose statistics are saved in one write.
 const WRITE_BATCH: usize = 64;
+/// Number of latest tasks whose repeated ends are recognised.
+const MEASURED: usize = 256;
 
 /// The statistics of every run of a tenant.
 pub(crate) async fn load_all(hub: &Hub, tenant: &str) -> Result<Vec<RunStats>, HubStoreError> {
@@ -92,12 +95,31 @@ async fn save_stats(hub: &Hub, stats: Vec<NewRunStats>) {
     }
 }
 
+/// Measures how long an ended task waited and took. Tasks that cannot be read are not counted.
+async fn record_durations(hub: &Hub, task_id: TaskId) {
+    let Ok(Some((view, _))) = hub.store().task(task_id).await else {
+        return;
+    };
+    let Ok(attempts) = hub.store().runs(task_id).await else {
+        return;
+    };
+    let since_submission = |at: i64| {
+        let millis = u64::try_from(at.saturating_sub(view.created_at));
+        Duration::from_millis(millis.unwrap_or(0))
+    };
+    let outcome = view.row.lease.outcome.map_or("none", Outcome::as_str);
+    let waited = attempts.first().map(|it| since_submission(it.begun_at));
+    let took = since_submission(view.row.updated_at);
+    hub.metrics.record_task(outcome, waited, took);
+}
+
 /// Computes and saves the statistics of tasks as they end, for as long as the hub lives.
 pub(crate) async fn run(hub: Arc<Hub>) {
     let Some(mut ended) = hub.take_ended_tasks() else {
         return;
     };
     let mut tasks = Vec::new();
+    let mut measured = VecDeque::with_capacity(MEASURED);
     while ended.recv_many(&mut tasks, WRITE_BATCH).await > 0 {
         let mut new = Vec::new();
         for (task_id, event_seq) in tasks.drain(..) {
@@ -108,6 +130,14 @@ pub(crate) async fn run(hub: Arc<Hub>) {
                 event_seq,
                 saved: None,
             };
+            // A worker may send the end of a task again.
+            if !measured.contains(&task_id) {
+                if measured.len() == MEASURED {
+                    measured.pop_front();
+                }
+                measured.push_back(task_id);
+                record_durations(&hub, task_id).await;
+            }
             // After an error, the statistics are computed on demand.
             if let Ok(Some(stats)) = compute_stats(&hub, task_id).await {
                 new.extend(stats_to_save(&line, &stats));

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::ConnectInfo;
+use axum::middleware::from_fn_with_state;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -21,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::Layer;
 
 use crate::hub::Hub;
-use crate::{dispatch, peers, plans, reaper, run_stats};
+use crate::{dispatch, observe, peers, plans, reaper, run_stats};
 
 /// Maximum number of a request's headers, and maximum size of its head in bytes.
 const MAX_HEADERS: usize = 64;
@@ -53,6 +54,8 @@ pub fn run(
     listener: TcpListener,
     tls: Option<TlsAcceptor>,
 ) -> HubServerHandle {
+    let observe = from_fn_with_state(Arc::clone(hub), observe::observe_request);
+    let router = router.layer(observe);
     let (stop, stopping) = watch::channel(false);
     let tasks = vec![
         tokio::spawn(accept(Arc::clone(hub), router, listener, tls, stopping)),

@@ -10,6 +10,7 @@ mod hub;
 mod known_failures;
 mod review;
 mod run;
+mod server_settings;
 mod tokens;
 
 use std::ffi::OsString;
@@ -19,6 +20,7 @@ use checks::CheckArgs;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use selvedge_core::model::TreeId;
 
+use crate::error::CliError;
 use crate::hub_client::HubArgs;
 use crate::output::{OutputFormat, ReportArgs};
 
@@ -34,10 +36,43 @@ pub(crate) use review::ReviewArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use tokens::{ScopeArg, TokensArgs, TokensCommand};
 
-/// Parses the command line.
-pub(crate) fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
-    let matches = help::group_commands(Cli::command()).try_get_matches_from(args)?;
-    Cli::from_arg_matches(&matches)
+/// Why a command line was not parsed.
+#[derive(Debug)]
+pub(crate) enum ParseError {
+    /// The parser's own error, or a request for help. The notes name the origins of options that are not flags.
+    Arguments {
+        /// The error.
+        error: clap::Error,
+        /// The notes.
+        notes: Vec<String>,
+    },
+    /// Invalid settings of a server.
+    Settings(CliError),
+}
+
+/// Parses the command line; `hub` and `worker` also take options from a file and from the environment.
+pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseError> {
+    let command = help::group_commands(Cli::command());
+    let environment: Vec<_> = std::env::vars_os().collect();
+    let completed =
+        server_settings::complete(&command, args, &environment).map_err(ParseError::Settings)?;
+    let (args, settings) = match completed {
+        Some(completed) => (completed.args, completed.settings),
+        None => (args.to_vec(), Vec::new()),
+    };
+    let parsed = command
+        .try_get_matches_from(args)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let mut cli = parsed.map_err(|error| ParseError::Arguments {
+        notes: server_settings::origins_in(&error.to_string(), &settings),
+        error,
+    })?;
+    match &mut cli.command {
+        CliCommand::Hub(args) => args.config.settings = settings,
+        CliCommand::Worker(args) => args.config.settings = settings,
+        _ => {}
+    }
+    Ok(cli)
 }
 
 /// Runs a coding agent, verifies its work with independent checks, and retries with a short digest of
@@ -120,7 +155,7 @@ pub(crate) enum CliCommand {
     /// Create, list and revoke a hub's tokens.
     Tokens(TokensArgs),
     /// Run tasks for a hub.
-    Worker(WorkerArgs),
+    Worker(Box<WorkerArgs>),
     /// Generate keys for attestations, and verify attestations.
     #[command(subcommand, after_help = attest::ABOUT)]
     Attest(AttestCommand),

@@ -20,6 +20,7 @@ mod install;
 mod judges;
 mod launch;
 mod local;
+mod logging;
 mod output;
 mod progress_events;
 mod resolve;
@@ -28,6 +29,7 @@ mod scripted_agent;
 mod secrets;
 mod settings;
 mod stop_gate;
+mod telemetry;
 mod terminal;
 mod ui;
 mod worker;
@@ -38,6 +40,8 @@ use std::process::ExitCode;
 use selvedge_core::model::exit_code;
 use selvedge_engine::environment::protect_this_process;
 
+use self::cli::ParseError;
+use self::output::print_notice;
 use self::streams::final_exit_code;
 
 fn main() -> ExitCode {
@@ -62,10 +66,17 @@ fn main() -> ExitCode {
     protect_this_process();
     let cli = match cli::parse(&args) {
         Ok(cli) => cli,
-        Err(error) => {
+        Err(ParseError::Settings(error)) => {
+            error.print();
+            return ExitCode::from(final_exit_code(error.code));
+        }
+        Err(ParseError::Arguments { error, notes }) => {
             let text = error.render();
             if error.use_stderr() {
                 err!("{}", text.ansi());
+                for note in notes {
+                    print_notice(&note);
+                }
             } else {
                 out!("{}", text.ansi());
             }

@@ -12,6 +12,9 @@ use super::tree::{ConfigNode, ConfigValue};
 /// Prefix of all our variables.
 pub const VARIABLE_PREFIX: &str = "SELVEDGE_";
 
+/// Prefixes of the variables that set options of a hub and of a worker.
+const SERVER_PREFIXES: [&str; 2] = ["SELVEDGE_HUB_", "SELVEDGE_WORKER_"];
+
 /// Variables and the settings that they set.
 pub(super) const VARIABLES: &[(&str, &str)] = &[
     ("SELVEDGE_AGENT", "agent"),
@@ -90,7 +93,8 @@ impl ConfigLayer {
             VARIABLE_PREFIX.to_owned(),
         ))));
         for (name, text) in variables {
-            if text.is_empty() || !name.starts_with(VARIABLE_PREFIX) {
+            let is_server_option = SERVER_PREFIXES.iter().any(|it| name.starts_with(it));
+            if text.is_empty() || is_server_option || !name.starts_with(VARIABLE_PREFIX) {
                 continue;
             }
             let source = Arc::new(ConfigSource::Environment(name.clone()));

@@ -81,6 +81,8 @@ pub mod exit_code {
     pub const CANCELLED: u8 = 10;
     /// The checks pass, and the agent changed nothing.
     pub const UNCHANGED: u8 = 11;
+    /// A worker that takes one task got none in time.
+    pub const NO_TASK: u8 = 12;
     /// Interrupted by SIGINT (Ctrl-C); resumable.
     pub const INTERRUPTED: u8 = 130;
     /// Interrupted by SIGTERM; resumable.

@@ -8,11 +8,12 @@
 
 use std::ffi::OsStr;
 
-use selvedge_core::model::{AgentKind, AgentSpec};
+use selvedge_core::model::{AgentKind, AgentSpec, RunId};
 use selvedge_core::redact::is_secret_name;
+use selvedge_core::trace_context::{RunSpan, TRACEPARENT, TraceContext};
 
-use super::SessionRequest;
 use super::api::is_api_key;
+use super::{SessionRequest, SessionRole};
 use crate::environment::EnvironmentMap;
 pub use crate::environment::host_env;
 
@@ -99,6 +100,25 @@ pub(super) fn with_run_vars(
         "SELVEDGE_RUN_NUMBER".into(),
         request.attempt_number.to_string().into(),
     );
+    with_trace_context(environment, request)
+}
+
+/// Adds the trace context of the session, for programs that export traces of their own.
+pub(super) fn with_trace_context(
+    mut environment: EnvironmentMap,
+    request: &SessionRequest,
+) -> EnvironmentMap {
+    let run = request.tag.split('.').next().unwrap_or_default();
+    if let Ok(run) = run.parse::<RunId>() {
+        let ours = host_env();
+        let parent = ours.get(OsStr::new(TRACEPARENT)).and_then(|it| it.to_str());
+        let span = match request.role {
+            SessionRole::Implementer => RunSpan::Session(request.attempt_number),
+            SessionRole::Judge => RunSpan::Attempt(request.attempt_number),
+        };
+        let context = TraceContext::of_run(run, parent).traceparent(span);
+        environment.insert(TRACEPARENT.into(), context.into());
+    }
     environment
 }
 

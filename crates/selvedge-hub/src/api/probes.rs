@@ -1,5 +1,5 @@
-//! Probes: liveness, readiness, and metrics in the Prometheus text format. The metrics come from the store,
-//! so all hubs on one database return the same.
+//! Probes: liveness, readiness, and metrics in the Prometheus text format. Counters and gauges come from the store,
+//! so all hubs on one database return the same; histograms are each hub's own.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -25,9 +25,16 @@ pub(super) async fn readiness(State(hub): State<Arc<Hub>>) -> Result<&'static st
 }
 
 pub(super) async fn metrics(State(hub): State<Arc<Hub>>) -> Result<Response, ApiError> {
-    let stats = views::stats(&hub.store.overview().await?);
+    let overview = hub.store.overview().await?;
+    let oldest = overview.waiting.iter().map(|group| group.since).min();
+    let queue_age_ms = match oldest {
+        Some(since) => hub.store.now().await?.saturating_sub(since),
+        None => 0,
+    };
+    let stats = views::stats(&overview);
     let connected = u64::try_from(hub.sessions.connected()).unwrap_or(u64::MAX);
-    let text = metrics_text(&stats, connected);
+    let queue_age_s = u64::try_from(queue_age_ms / 1_000).unwrap_or(0);
+    let text = metrics_text(&stats, connected, queue_age_s) + &hub.metrics.to_text();
     let media = "text/plain; version=0.0.4; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())
 }
@@ -35,7 +42,7 @@ pub(super) async fn metrics(State(hub): State<Arc<Hub>>) -> Result<Response, Api
 /// Values of one metric, each with what follows the metric's name: a suffix, and labels.
 type Samples = Vec<(String, u64)>;
 
-fn metrics_text(stats: &HubStats, connected: u64) -> String {
+fn metrics_text(stats: &HubStats, connected: u64, queue_age_s: u64) -> String {
     let closed = |how: &str| stats.closings.get(how).copied().unwrap_or(0);
     let finished: u64 = stats.outcomes.values().sum();
     let retries = [
@@ -63,6 +70,7 @@ fn metrics_text(stats: &HubStats, connected: u64) -> String {
         ("cost_micro_usd_total", "counter", "Known cost in millionths of a dollar.", single(micro_usd)),
         ("tokens_total", "counter", "Input and output tokens.", single(stats.tokens)),
         ("leases", "gauge", "Tasks held by a worker.", single(leases)),
+        ("queue_oldest_age_seconds", "gauge", "Age of the oldest queued task.", single(queue_age_s)),
         ("workers_connected", "gauge", "Workers connected to this hub.", single(connected)),
     ];
     let mut text = String::new();

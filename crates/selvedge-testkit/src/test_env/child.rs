@@ -92,6 +92,11 @@ impl SpawnedProgram {
         self.stdout.get().text()
     }
 
+    /// Its standard error so far.
+    pub fn stderr(&self) -> String {
+        self.stderr.get().text()
+    }
+
     /// Waits until its standard output holds `text`.
     #[track_caller]
     pub fn wait_for_stdout(&self, text: &str) {

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::run::attempt_hints;
+use super::server_settings::ServerConfigArgs;
 use crate::hub_client::HubArgs;
+use crate::logging::LogFormat;
 use crate::output::OutputFormat;
 
 /// `selvedge worker`
@@ -18,9 +20,16 @@ run the worker as a separate user.
 After the first SIGTERM, the worker finishes its tasks and accepts no more; a second one releases
 them.
 
+Every option can also be a key of the --config file (`slots = 4`, `labels = [\"linux\"]`) or a
+variable (SELVEDGE_WORKER_SLOTS=4). Flags replace variables, and variables replace the file.
+
+Exit codes with --once: that of `run` for the task's outcome; 9 if the task was released or its
+lease was lost; 12 if no task came within the idle timeout.
+
 Examples:
   selvedge worker --hub https://hub.example --token-file worker.token --slots 4
-  selvedge worker --hub http://127.0.0.1:7700 --token-file t --labels gpu,linux --allow-path /srv/repos")]
+  selvedge worker --hub http://127.0.0.1:7700 --token-file t --labels gpu,linux --allow-path /srv
+  selvedge worker --config worker.toml --once --idle-timeout 60      one task, then exit")]
 pub(crate) struct WorkerArgs {
     /// Hub URL.
     #[command(flatten)]
@@ -40,6 +49,22 @@ pub(crate) struct WorkerArgs {
     /// Directory of this machine that tasks may use as their workspace, or clone. Repeatable.
     #[arg(long = "allow-path", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) allow: Vec<PathBuf>,
+    /// Take one task, and exit once it has ended.
+    #[arg(long, conflicts_with = "slots")]
+    pub(crate) once: bool,
+    /// Exit after this time without a task.
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) idle_timeout: Option<u64>,
+    /// Exit with 0 whatever the outcome of the task, also if none came: for job controllers, which count other
+    /// codes as failures of the job.
+    #[arg(long, requires = "once")]
+    pub(crate) ignore_outcome: bool,
+    /// Format of the log on standard error.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) log_format: LogFormat,
+    /// The file with options, and their origins.
+    #[command(flatten)]
+    pub(crate) config: ServerConfigArgs,
 }
 
 /// Delivery of a task's work.

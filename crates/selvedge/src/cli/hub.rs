@@ -4,17 +4,25 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::server_settings::ServerConfigArgs;
+use crate::logging::LogFormat;
+
 /// `selvedge hub`
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The first start prints an administrator token once. Use it to create other tokens: see
 `docs/reference/hub.md`.
 
+Every option can also be a key of the --config file (`retention_days = 7`, `host = [\"hub.example\"]`)
+or a variable (SELVEDGE_HUB_RETENTION_DAYS=7, SELVEDGE_HUB_HOST=a.example,b.example). Flags replace
+variables, and variables replace the file; --print-config shows the result.
+
 Examples:
   selvedge hub                                              SQLite, on this machine only
   selvedge hub --listen 0.0.0.0:7700 --host hub.example --tls-cert chain.pem --tls-key key.pem
   selvedge hub --listen 10.0.0.5:7700 --host hub.example --behind-proxy
-  PGPASSWORD=… selvedge hub --database postgres://selvedge@db.example/selvedge")]
+  PGPASSWORD=… selvedge hub --database postgres://selvedge@db.example/selvedge
+  selvedge hub --config /etc/selvedge/hub.toml --database-url-file /run/secrets/database-url")]
 pub(crate) struct ServeArgs {
     /// Address to listen on; port 0 selects any free port, which is printed.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7700")]
@@ -23,6 +31,9 @@ pub(crate) struct ServeArgs {
     /// directory].
     #[arg(long, value_name = "DATABASE")]
     pub(crate) database: Option<String>,
+    /// File with the database URL, which may contain the password. It is read at the start.
+    #[arg(long, value_name = "FILE", conflicts_with = "database", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) database_url_file: Option<PathBuf>,
     /// Host name that clients may use, in addition to the address. Repeatable.
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
@@ -62,4 +73,10 @@ pub(crate) struct ServeArgs {
     /// Duration of leases, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 30_000, hide = true, value_parser = clap::value_parser!(u64).range(100..))]
     pub(crate) lease_ttl: u64,
+    /// Format of the log on standard error. SELVEDGE_LOG sets its levels: `debug`, or `info,selvedge_hub=debug`.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) log_format: LogFormat,
+    /// The file with options, and their origins.
+    #[command(flatten)]
+    pub(crate) config: ServerConfigArgs,
 }

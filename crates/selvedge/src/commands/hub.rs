@@ -22,18 +22,20 @@ use super::run_checks::build_runtime;
 use crate::cli::ServeArgs;
 use crate::error::CliError;
 use crate::local::StateDir;
+use crate::logging;
 use crate::output::print_notice;
-use crate::secrets::{self, RedactingWriter};
 use crate::streams::print_output;
 
 /// The only tenant for now.
 const DEFAULT_TENANT: &str = "default";
 /// The variable that may contain the password of the database server, as for other PostgreSQL clients.
 const PASSWORD_VARIABLE: &str = "PGPASSWORD";
-/// Log level of the hub on standard error.
-const LOG_LEVEL: tracing::Level = tracing::Level::INFO;
 
 pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
+    if let Some(listing) = args.config.requested_listing() {
+        out!("{listing}");
+        return Ok(exit_code::VERIFIED);
+    }
     let settings = hub_settings(args)?;
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(chain), Some(key)) => Some(acceptor(chain, key).map_err(CliError::usage)?),
@@ -46,14 +48,7 @@ pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
         ))
         .hint("use --tls-cert and --tls-key, or --behind-proxy if a proxy terminates TLS"));
     }
-    let redactor = secrets::host_redactor();
-    tracing_subscriber::fmt()
-        .with_writer(move || RedactingWriter::new(std::io::stderr(), redactor.clone()))
-        .with_max_level(LOG_LEVEL)
-        .with_target(false)
-        // Lines that cannot be written are lost: there is nowhere to report that.
-        .log_internal_errors(false)
-        .init();
+    logging::start(args.log_format)?;
     build_runtime()?.block_on(serve(args, settings, tls))
 }
 
@@ -92,8 +87,10 @@ async fn open_store(
     let store_settings = StoreSettings {
         rules: settings.rules(),
     };
-    let scheme = args.database.as_deref().and_then(|it| it.split_once("://"));
-    match (scheme, &args.database) {
+    let from_file = args.database_url_file.as_deref().map(read_database_url);
+    let database = from_file.transpose()?.or_else(|| args.database.clone());
+    let scheme = database.as_deref().and_then(|it| it.split_once("://"));
+    match (scheme, &database) {
         (Some(("postgres" | "postgresql", _)), Some(url)) => {
             let environment = environment();
             let password = environment
@@ -116,6 +113,20 @@ async fn open_store(
             store_settings,
         ),
     }
+}
+
+/// Reads the database URL from a file, such as a mounted secret.
+fn read_database_url(path: &Path) -> Result<String, CliError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
+    let url = text.trim();
+    if url.is_empty() || url.contains(char::is_whitespace) {
+        return Err(CliError::usage(format!(
+            "{}: must contain the database URL and nothing else",
+            path.display()
+        )));
+    }
+    Ok(url.to_owned())
 }
 
 fn open_sqlite(path: &Path, store_settings: StoreSettings) -> Result<Arc<dyn HubStore>, CliError> {

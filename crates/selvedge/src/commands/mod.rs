@@ -64,7 +64,7 @@ pub(crate) fn run(command: CliCommand) -> Result<u8, CliError> {
         CliCommand::Retry(args) => fleet::retry(&args),
         CliCommand::Workers(args) => fleet::workers(&args),
         CliCommand::Tokens(args) => fleet::tokens(&args),
-        CliCommand::Worker(args) => fleet::worker(args),
+        CliCommand::Worker(args) => fleet::worker(*args),
         CliCommand::Config(command) => config::run(&command),
         CliCommand::Attest(command) => attest::run(&command),
         CliCommand::Hook(args) => Ok(hook::run(&args)),

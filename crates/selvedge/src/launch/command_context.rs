@@ -10,7 +10,9 @@ use selvedge_engine::{DriveError, Driver, Observer, RunContext, VerificationRoom
 use super::signals::StopSignals;
 use crate::error::CliError;
 use crate::local::{JournalSink, StateDir, check_slots};
-use crate::output::{OutputOptions, Reporter, reporter_for};
+use crate::output::{OutputOptions, Reporter, print_notice, reporter_for};
+use crate::settings::environment;
+use crate::telemetry::Telemetry;
 use crate::{sandbox_setup, secrets};
 
 /// How long the supervisors of a dead run may take to end its processes.
@@ -22,6 +24,7 @@ pub(super) struct CommandContext<'a> {
     pub(super) output: &'a OutputOptions,
     pub(super) reporter: Box<dyn Reporter + 'a>,
     pub(super) signals: StopSignals,
+    telemetry: Telemetry,
 }
 
 /// Runs `play` with a new context.
@@ -44,8 +47,13 @@ where
             output,
             reporter: reporter_for(output),
             signals: StopSignals::listen()?,
+            telemetry: Telemetry::start(&environment())?,
         };
-        command(&context).await
+        let code = command(&context).await;
+        if let Some(error) = context.telemetry.finish().await {
+            print_notice(&format!("traces were not exported completely: {error}"));
+        }
+        code
     });
     // Do not wait for blocked threads, such as one that reads a pipe that another process holds open.
     runtime.shutdown_timeout(Duration::from_millis(200));
@@ -68,10 +76,11 @@ impl CommandContext<'_> {
             ensure_no_leftover_processes(&run_context, run_id).await?;
         }
         let sink = JournalSink::new(journal, run_id);
+        let observer = self.telemetry.observe(run_id, observer);
         let mut driver = Driver {
             sink: &sink,
             context: &run_context,
-            observer,
+            observer: &observer,
             now: Timestamp::now,
             suspends_waits: false,
             stop: self.signals.stop.clone(),

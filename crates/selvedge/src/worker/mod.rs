@@ -28,7 +28,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use selvedge_core::model::exit_code;
-use selvedge_core::sanitize::sanitize_text;
 use selvedge_protocol::{Hello, LeaseId, SESSION_VERSION, TaskAssign, WorkerMessage};
 use selvedge_store::fault;
 use tokio::signal::unix::{SignalKind, signal};
@@ -44,6 +43,8 @@ use self::task_runner::{TaskExit, TaskRunner};
 use self::task_workspace::WorkDirs;
 use crate::error::CliError;
 use crate::hub_client::{HubClient, HubCredentials};
+use crate::logging;
+use crate::telemetry::Telemetry;
 use crate::terminal::style;
 
 /// The worker's options.
@@ -56,6 +57,18 @@ pub(crate) struct WorkerOptions {
     pub(crate) workdir: PathBuf,
     pub(crate) allowed_paths: Vec<PathBuf>,
     pub(crate) environment: Vec<(String, String)>,
+    pub(crate) lifetime: WorkerLifetime,
+}
+
+/// When the worker exits by itself, and with which code.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WorkerLifetime {
+    /// After one task.
+    pub(crate) once: bool,
+    /// With 0 whatever the outcome of that task, also if none came.
+    pub(crate) ignore_outcome: bool,
+    /// After this time without a task.
+    pub(crate) idle_timeout: Option<Duration>,
 }
 
 /// Time limit for sending the remaining entries of a lost lease.
@@ -63,7 +76,7 @@ const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Prints a line of the worker's log.
 fn log_line(line: &str) {
-    errln!("{}", sanitize_text(line));
+    logging::print_line(line);
 }
 
 /// Runs the worker until it has to stop.
@@ -146,6 +159,11 @@ struct WorkerRuntime {
     task_runner: TaskRunner,
     running_tasks: JoinSet<(LeaseId, TaskExit)>,
     draining: bool,
+    lifetime: WorkerLifetime,
+    /// The exit code of the task of a worker that takes one.
+    task_exit_code: Option<u8>,
+    /// When the worker last had a task.
+    idle_since: tokio::time::Instant,
     /// When each task began, for the log.
     started_at: BTreeMap<LeaseId, Instant>,
 }
@@ -190,7 +208,9 @@ impl WorkerRuntime {
         let link = HubConnection::start(hub.clone(), identity, sender)
             .map_err(CliError::infrastructure)?;
         let (shutdown_sender, shutdown_receiver) = watch::channel(false);
+        let telemetry = Arc::new(Telemetry::start(&work.environment)?);
         let task_runner = TaskRunner {
+            telemetry: Arc::clone(&telemetry),
             hub: hub.clone(),
             outbox: outbox.clone(),
             work_dirs: WorkDirs {
@@ -211,6 +231,9 @@ impl WorkerRuntime {
             task_runner,
             running_tasks: JoinSet::new(),
             draining: false,
+            lifetime: work.lifetime,
+            task_exit_code: None,
+            idle_since: tokio::time::Instant::now(),
             started_at: BTreeMap::new(),
         };
         for (assign, worker_lease) in resumed {
@@ -225,7 +248,11 @@ impl WorkerRuntime {
             work.slots,
             worker.hub.base_url()
         ));
-        worker.run_event_loop(&mut events, &shutdown_sender).await
+        let code = worker.run_event_loop(&mut events, &shutdown_sender).await;
+        if let Some(error) = telemetry.finish().await {
+            log_line(&format!("traces were not exported completely: {error}"));
+        }
+        code
     }
 
     async fn run_event_loop(
@@ -237,11 +264,16 @@ impl WorkerRuntime {
         let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::infrastructure)?;
         let mut connected = 0_u64;
         let mut last_error = String::new();
+        let mut signals = 0_u32;
         loop {
             if self.draining && self.running_tasks.is_empty() {
                 log_line("no running tasks left: exiting");
-                return Ok(exit_code::VERIFIED);
+                return Ok(self.exit_code(signals > 0));
             }
+            if self.lifetime.once && !self.running_tasks.is_empty() {
+                self.start_draining(connected, "--once").await;
+            }
+            let idle_until = self.idle_deadline();
             let signalled = tokio::select! {
                 Some(ended) = self.running_tasks.join_next() => {
                     self.finish_task(ended);
@@ -269,10 +301,19 @@ impl WorkerRuntime {
                     }
                     false
                 }
+                () = sleep_until_some(idle_until) => {
+                    if connected == 0 {
+                        return Err(CliError::infrastructure(format!("no connection to the hub within the idle timeout: {last_error}")));
+                    }
+                    self.start_draining(connected, "no task within the idle timeout").await;
+                    false
+                }
                 _ = terminate.recv() => true,
                 _ = interrupt.recv() => true,
             };
-            if signalled && self.draining {
+            signals += u32::from(signalled);
+            let is_last = signals > 1 || self.draining && !self.lifetime.once;
+            if signalled && is_last {
                 log_line("shutting down: releasing running tasks");
                 shutdown_sender.send_replace(true);
             } else if signalled {
@@ -283,6 +324,25 @@ impl WorkerRuntime {
                 .await;
             }
         }
+    }
+
+    /// The code with which the worker exits: that of its task if it takes only one.
+    fn exit_code(&self, was_signalled: bool) -> u8 {
+        let lifetime = self.lifetime;
+        match self.task_exit_code {
+            Some(code) if lifetime.once => code,
+            None if lifetime.once && !lifetime.ignore_outcome && !was_signalled => {
+                exit_code::NO_TASK
+            }
+            _ => exit_code::VERIFIED,
+        }
+    }
+
+    /// When the worker has been without a task for too long.
+    fn idle_deadline(&self) -> Option<tokio::time::Instant> {
+        let is_idle = self.running_tasks.is_empty() && !self.draining;
+        let timeout = self.lifetime.idle_timeout.filter(|_| is_idle)?;
+        self.idle_since.checked_add(timeout)
     }
 
     async fn start_draining(&mut self, connection: u64, why: &str) {
@@ -382,11 +442,17 @@ impl WorkerRuntime {
             }
         };
         self.leases.remove(key);
+        self.idle_since = tokio::time::Instant::now();
         let took = self
             .started_at
             .remove(&key)
             .map_or(0.0, |at| at.elapsed().as_secs_f64());
         let short = key.task_id.short();
+        self.task_exit_code = Some(match exit {
+            TaskExit::Done(_) if self.lifetime.ignore_outcome => exit_code::VERIFIED,
+            TaskExit::Done(outcome) => outcome.exit_code(),
+            TaskExit::Released(_) | TaskExit::Lost(_) => exit_code::INFRASTRUCTURE,
+        });
         match exit {
             TaskExit::Done(outcome) => log_line(&format!(
                 "task {short}: {} after {took:.1} s",
@@ -395,6 +461,14 @@ impl WorkerRuntime {
             TaskExit::Released(why) => log_line(&format!("task {short}: released: {why}")),
             TaskExit::Lost(why) => log_line(&format!("task {short}: lease lost: {why}")),
         }
+    }
+}
+
+/// Waits until a deadline; forever if there is none.
+async fn sleep_until_some(deadline: Option<tokio::time::Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -22,6 +22,7 @@ use super::recovery::RecoveredRun;
 use super::task_workspace::{TaskWorkspace, TaskWorkspaceError, WorkDirs};
 use crate::hub_client::HubClient;
 use crate::launch;
+use crate::telemetry::Telemetry;
 
 /// Delay before stop requests are checked again if their channel is closed.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -37,6 +38,7 @@ pub(super) struct TaskRunner {
     /// Whether the worker stops without waiting for its tasks.
     pub(super) shutdown: watch::Receiver<bool>,
     pub(super) leases: LeaseTable,
+    pub(super) telemetry: Arc<Telemetry>,
     pub(super) slots: usize,
 }
 
@@ -345,10 +347,11 @@ impl TaskRunner {
         }
         worker_lease.trace_event("drive_began");
         let (stop_sender, stop) = watch::channel(None);
+        let observer = self.telemetry.observe(run_id, activity);
         let mut driver = Driver {
             sink,
             context: run_context,
-            observer: activity,
+            observer: &observer,
             now: Timestamp::now,
             suspends_waits: true,
             stop,

@@ -1,10 +1,13 @@
 //! A hub, workers and clients, all of them the real binary: submitted tasks are carried out, whichever process
 //! is killed meanwhile.
 
+mod configuration;
 mod defaults;
 pub(crate) mod fixture;
 mod folders;
 mod losses;
+mod monitoring;
+mod once;
 mod plans;
 mod replicas;
 mod reviews;

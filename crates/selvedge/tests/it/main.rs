@@ -44,6 +44,7 @@ mod since;
 mod streams;
 mod survivors;
 mod syntax;
+mod telemetry;
 mod tool_calls;
 mod tool_folders;
 mod trust;

@@ -72,6 +72,9 @@ fn containerfiles_have_valid_commands() {
         }
         command_line.extend(more);
         assert_command_is_accepted(&command_line);
-        assert!(text.contains("\nUSER selvedge\n"), "not as root");
+        assert!(
+            text.contains("\nUSER 10001:10001\n"),
+            "not as root, by number"
+        );
     }
 }

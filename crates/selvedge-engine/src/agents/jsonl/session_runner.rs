@@ -46,7 +46,8 @@ impl<P: AgentCli> JsonlSessionRunner<'_, P> {
             let folder = &self.request.run_dir;
             return FinishedSession::last(program::write_error_outcome(folder, &error));
         }
-        let mut environment = env::agent_env(&self.request.agent, &env::host_env());
+        let environment = env::agent_env(&self.request.agent, &env::host_env());
+        let mut environment = env::with_trace_context(environment, self.request);
         self.program
             .environment(self.request, allowance, &mut environment);
         let launch = LaunchSpec {

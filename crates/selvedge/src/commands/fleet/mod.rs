@@ -8,9 +8,10 @@ mod submit;
 mod tokens;
 
 use std::path::Path;
+use std::time::Duration;
 
 use selvedge_core::machine::{JournalState, evolve};
-use selvedge_core::model::{Envelope, RunId, TaskId};
+use selvedge_core::model::{Envelope, RunId, TaskId, exit_code};
 use selvedge_dashboard::stats::StatsReport;
 use selvedge_protocol::{JournalPage, TaskPage, TaskRow};
 
@@ -22,8 +23,9 @@ use crate::cli::{
 use crate::error::CliError;
 use crate::hub_client::{HubArgs, HubClient, HubCredentials, HubError};
 use crate::local::StateDir;
+use crate::logging;
 use crate::output::{OutputOptions, print_notice};
-use crate::worker::{self, WorkerOptions};
+use crate::worker::{self, WorkerLifetime, WorkerOptions};
 
 /// Limit for the pages that are searched for a short task id.
 const MAX_PAGES: usize = 20;
@@ -31,6 +33,11 @@ const TASKS_PER_PAGE: usize = 100;
 const EVENTS_PER_PAGE: usize = 500;
 
 pub(super) fn worker(args: WorkerArgs) -> Result<u8, CliError> {
+    if let Some(listing) = args.config.requested_listing() {
+        out!("{listing}");
+        return Ok(exit_code::VERIFIED);
+    }
+    logging::start_worker(args.log_format)?;
     let environment = environment();
     let credentials = args.hub.require_credentials(&environment)?;
     let workdir = match args.workdir {
@@ -51,6 +58,11 @@ pub(super) fn worker(args: WorkerArgs) -> Result<u8, CliError> {
         workdir,
         allowed_paths: allowed,
         environment,
+        lifetime: WorkerLifetime {
+            once: args.once,
+            ignore_outcome: args.ignore_outcome,
+            idle_timeout: args.idle_timeout.map(Duration::from_secs),
+        },
     })
 }
 

@@ -1,0 +1,67 @@
+//! `cargo xtask chart`: checks the Helm chart with helm's and Kubernetes' own rules, for the default values and for each
+//! file of `ci/`, and the alert rules with Prometheus' own.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::XtaskResult;
+use crate::program;
+use crate::workspace;
+
+const CHART: &str = "packaging/helm/selvedge";
+const ALERTS: &str = "packaging/monitoring/alerts.yaml";
+/// Schemas of the resources that are not Kubernetes' own.
+const CRD_SCHEMAS: &str = "https://raw.githubusercontent.com/datreeio/CRDs-catalog/main/\
+     {{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json";
+
+pub(crate) fn run() -> XtaskResult {
+    let chart = workspace::root().join(CHART);
+    let rendered = tempfile::tempdir()?;
+    for values in values_files()? {
+        let name = values
+            .as_deref()
+            .and_then(|path| path.file_stem())
+            .map_or_else(|| OsString::from("default"), OsString::from);
+        let mut options = Vec::new();
+        if let Some(values) = values {
+            options.extend([OsString::from("--values"), values.into()]);
+        }
+        program::run(
+            Command::new("helm")
+                .args(["lint", "--strict"])
+                .arg(&chart)
+                .args(&options),
+        )?;
+        let manifests = program::capture_output(
+            Command::new("helm")
+                .args(["template", "selvedge"])
+                .arg(&chart)
+                .args(["--namespace", "agents"])
+                .args(&options),
+        )?;
+        let file = rendered.path().join(name).with_extension("yaml");
+        std::fs::write(file, manifests)?;
+    }
+    program::run(
+        Command::new("kubeconform")
+            .args(["-strict", "-summary", "-schema-location", "default"])
+            .args(["-schema-location", CRD_SCHEMAS])
+            .arg(rendered.path()),
+    )?;
+    program::run(
+        Command::new("promtool")
+            .args(["check", "rules"])
+            .arg(workspace::root().join(ALERTS)),
+    )
+}
+
+/// The default values, and every file of `ci/`.
+fn values_files() -> XtaskResult<Vec<Option<PathBuf>>> {
+    let mut files = vec![None];
+    for entry in std::fs::read_dir(workspace::root().join(CHART).join("ci"))? {
+        files.push(Some(entry?.path()));
+    }
+    files.sort();
+    Ok(files)
+}
