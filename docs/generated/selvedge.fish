@@ -312,7 +312,14 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l slots -d 'M
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l workdir -d 'Directory for clones, outputs and the outbox [default: `worker` in the state directory]' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l name -d 'Name of this worker on the hub [default: the host name and a random suffix, stored in --workdir]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l allow-path -d 'Directory of this machine that tasks may use as their workspace, or clone. Repeatable' -r -f -a "(__fish_complete_directories)"
-complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -s h -l help -d 'Print help'
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l idle-timeout -d 'Exit after this time without a task' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l log-format -d 'Format of the log on standard error' -r -f -a "text\t'Lines for people'
+json\t'One JSON object per line'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l config -d 'Read options from this TOML file. Flags replace variables, and variables replace keys of the file' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l once -d 'Take one task, and exit once it has ended'
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l ignore-outcome -d 'Exit with 0 whatever the outcome of the task, also if none came: for job controllers, which count other codes as failures of the job'
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l print-config -d 'Print the options in effect and where each comes from, and exit'
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and not __fish_seen_subcommand_from keygen verify help" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and not __fish_seen_subcommand_from keygen verify help" -f -a "keygen" -d 'Generate a key pair to sign attestations: the private key in FILE, the public key in FILE.pub'
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and not __fish_seen_subcommand_from keygen verify help" -f -a "verify" -d 'Verify an attestation: its signature, and that it states that the files of this directory are verified'
@@ -344,6 +351,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -l dry-run -d 'Sho
 complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l listen -d 'Address to listen on; port 0 selects any free port, which is printed' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l database -d 'SQLite file, or postgres://USER@HOST/DATABASE for several hubs [default: `hub/hub.db` in the state directory]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l database-url-file -d 'File with the database URL, which may contain the password. It is read at the start' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l host -d 'Host name that clients may use, in addition to the address. Repeatable' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l tls-cert -d 'Certificate chain, in PEM' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l tls-key -d 'Private key of the certificate, in PEM' -r -F
@@ -356,7 +364,11 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l agents -d 'Age
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l checks -d 'Types of checks that tasks may contain [default: all]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l retention-days -d 'How long journals, files and blobs of ended tasks are kept' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l lease-ttl -d 'Duration of leases, in milliseconds' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l log-format -d 'Format of the log on standard error. SELVEDGE_LOG sets its levels: `debug`, or `info,selvedge_hub=debug`' -r -f -a "text\t'Lines for people'
+json\t'One JSON object per line'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l config -d 'Read options from this TOML file. Flags replace variables, and variables replace keys of the file' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l behind-proxy -d 'Serve plain HTTP to other machines, behind a proxy that terminates TLS'
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l print-config -d 'Print the options in effect and where each comes from, and exit'
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -f -a "show" -d 'Print the effective settings and their origins'
