@@ -82,6 +82,7 @@ fn review_is_decided_on_the_page() {
     browser.wait_until("document.querySelector('#accept-why')");
     assert_eq!(browser.count_elements("#held"), 0);
     browser.click("#review button[value=accept]");
+    browser.wait_for_text("#held", "takes effect in");
     browser.click("#held button[value=apply]");
     browser.wait_for_text(".title .badge", "accepted");
     assert_eq!(browser.count_elements("#review"), 0);
@@ -121,6 +122,7 @@ fn review_page_sends_comments_on_lines_as_feedback() {
         &[],
     );
     browser.click("#reject button[value=reject]");
+    browser.wait_for_text("#held", "takes effect in");
     browser.click("#held button[value=apply]");
     browser.wait_for_text("#reason", "It ends the process.");
     browser.wait_for_text("#reason", "shop.py:4: Do not leave here.");
@@ -180,6 +182,7 @@ fn review_form_accepts_only_shown_work_and_by_its_button() {
     browser.type_into("#reject-why", "It skips the tests.");
     script("document.querySelector('#review input[name=retry]').focus()");
     browser.press_keys(&[BrowserKey::Enter]);
+    browser.wait_for_text("#held", "takes effect in");
     browser.click("#held button[value=apply]");
     browser.wait_for_text("#reason", "It skips the tests.");
     browser.wait_for_text(".title .badge", "checks still fail");

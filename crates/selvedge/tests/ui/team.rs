@@ -164,6 +164,7 @@ fn hub_review_retries_and_then_accepts() {
     browser.type_into("#reject-why", "Do not leave early: <i>add</i> the numbers.");
     browser.click("#review input[name=retry]");
     browser.click("#review button[value=reject]");
+    browser.wait_for_text("#held", "takes effect in");
     browser.click("#held button[value=apply]");
     browser.wait_for_text("#attempt-2", "of 2 checks passed");
     browser.wait_for_text("#review", "Review required");
@@ -171,6 +172,7 @@ fn hub_review_retries_and_then_accepts() {
     browser.wait_for_text("#prompt-2", "Do not leave early: <i>add</i> the numbers.");
     browser.type_into("#accept-why", "Good enough for now.");
     browser.click("#review button[value=accept]");
+    browser.wait_for_text("#held", "takes effect in");
     browser.click("#held button[value=apply]");
     browser.wait_for_text(".title .badge", "accepted");
     assert_eq!(browser.count_elements("#review"), 0);
