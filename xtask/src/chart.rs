@@ -1,5 +1,5 @@
 //! `cargo xtask chart`: checks the Helm chart with helm's and Kubernetes' own rules, for the default values and for each
-//! file of `ci/`, and the alert rules with Prometheus' own.
+//! file of `ci/`, and the alert rules with Prometheus' own. The hub has to accept its rendered configuration.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -40,6 +40,14 @@ pub(crate) fn run() -> XtaskResult {
                 .args(["--namespace", "agents"])
                 .args(&options),
         )?;
+        let config = tempfile::NamedTempFile::new()?;
+        std::fs::write(config.path(), hub_config(&manifests)?)?;
+        program::run(
+            program::cargo(["run", "--quiet", "--package", "selvedge", "--", "hub"])
+                .arg("--config")
+                .arg(config.path())
+                .arg("--print-config"),
+        )?;
         let file = rendered.path().join(name).with_extension("yaml");
         std::fs::write(file, manifests)?;
     }
@@ -54,6 +62,15 @@ pub(crate) fn run() -> XtaskResult {
             .args(["check", "rules"])
             .arg(workspace::root().join(ALERTS)),
     )
+}
+
+/// The hub's configuration file in the rendered manifests: the lines of a block with an indentation of four.
+fn hub_config(manifests: &str) -> XtaskResult<String> {
+    let (_, block) = manifests
+        .split_once("  hub.toml: |\n")
+        .ok_or("the manifests have no `hub.toml`")?;
+    let lines = block.lines().map_while(|line| line.strip_prefix("    "));
+    Ok(lines.fold(String::new(), |text, line| text + line + "\n"))
 }
 
 /// The default values, and every file of `ci/`.

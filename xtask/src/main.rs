@@ -40,7 +40,7 @@ cargo xtask TASK
                        --newest first: with the newest version of every agent, for a scheduled job
   ui-test [ARGS…]      test the dashboard in a browser (chromium, chromedriver); ARGS are passed to the tests
   chaos [ARGS…]        inject faults into real hubs and workers; without ARGS, the short form
-  chart                check the Helm chart and the alert rules (helm, kubeconform, promtool)
+  chart                check the Helm chart and the alert rules (needs helm, kubeconform, promtool)
   dist [--target TRIPLE]… [--program PATH] [--output DIR]
                        write the packages of a release: archive, wheel, npm packages, Debian package, SBOM, checksums
   dist index|attest|image ARGS…
