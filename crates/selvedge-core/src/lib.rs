@@ -21,6 +21,7 @@ pub mod plugin;
 pub mod price;
 pub mod prompt;
 pub mod redact;
+pub mod repository;
 pub mod route;
 pub mod run;
 pub mod sanitize;

@@ -8,10 +8,12 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use selvedge_dashboard::web::end_stream_with;
 use selvedge_protocol::Scope;
-use selvedge_store::hub::ApiToken;
+use selvedge_store::hub::{ApiToken, AuditChannel};
 use tokio::time::timeout;
 
+use crate::active_access::AccessKey;
 use crate::auth;
 use crate::hub::Hub;
 use crate::problem::ApiError;
@@ -26,9 +28,15 @@ impl From<Caller> for Actor {
         Self {
             tenant: token.tenant,
             name: token.name,
+            token_id: Some(token.token_id),
+            channel: AuditChannel::Api,
         }
     }
 }
+
+/// Paths that answer to any host name: load balancers and scrapers use addresses. They need no cookie, and
+/// reveal nothing without a token.
+const PROBE_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// The outermost middleware of all routes: accepts only known host names, and limits the time.
 pub(crate) async fn check_host(
@@ -36,7 +44,8 @@ pub(crate) async fn check_host(
     request: Request,
     next: Next,
 ) -> Response {
-    if let Err(refused) = verify_host_headers(&hub, request.headers()) {
+    let is_probe = PROBE_PATHS.contains(&request.uri().path());
+    if !is_probe && let Err(refused) = verify_host_headers(&hub, request.headers()) {
         return refused.into_response();
     }
     match timeout(hub.settings.patience, next.run(request)).await {
@@ -106,8 +115,16 @@ pub(crate) async fn require_scope(
         .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |info| info.0.ip());
     match authenticate(&hub, scopes, request.headers(), from).await {
         Ok(identity) => {
+            let key = AccessKey {
+                token_id: identity.token_id,
+                session_id: None,
+            };
             request.extensions_mut().insert(Caller(identity));
-            next.run(request).await
+            let response = next.run(request).await;
+            end_stream_with(response, || {
+                let mut guard = hub.active_access.open(key);
+                async move { guard.ended().await }
+            })
         }
         Err(refused) => refused.into_response(),
     }
@@ -177,11 +194,5 @@ impl Hub {
         }
         self.limits.record_wrong_guess(from);
         Err(unauthorized("invalid token: unknown, revoked or expired"))
-    }
-
-    /// The token of a secret if it has the scope `scope`: for pages, whose cookie contains a token.
-    pub async fn authorize(&self, secret: &str, scope: Scope, from: IpAddr) -> Option<ApiToken> {
-        let identity = self.identify(secret, from).await.ok()?;
-        auth::has_scope(&identity, scope).then_some(identity)
     }
 }

@@ -2,7 +2,7 @@
 //! enough that a plain SHA-256 is safe.
 
 use selvedge_protocol::Scope;
-use selvedge_store::hub::{ApiToken, NewApiToken};
+use selvedge_store::hub::{ApiToken, AuditActor, NewApiToken};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -21,17 +21,15 @@ pub struct GeneratedToken {
     pub identity: NewApiToken,
 }
 
-/// Generates a token that is valid for so many milliseconds, or until it is revoked.
+/// Generates a token that is valid for so many milliseconds, or until it is revoked. The caller says who
+/// creates it, unless it is a program on the database.
 pub fn generate_token(
     name: &str,
     tenant: &str,
     scopes: &[Scope],
     lasts_ms: Option<i64>,
 ) -> Result<GeneratedToken, getrandom::Error> {
-    let mut random = [0u8; 40];
-    getrandom::fill(&mut random)?;
-    let letters = random.map(|byte| char::from(ALPHABET[usize::from(byte % 64)]));
-    let secret: String = SECRET_PREFIX.chars().chain(letters).collect();
+    let secret = format!("{SECRET_PREFIX}{}", generate_secret()?);
     Ok(GeneratedToken {
         identity: NewApiToken {
             token_id: Uuid::now_v7(),
@@ -44,9 +42,18 @@ pub fn generate_token(
             prefix: secret.chars().take(VISIBLE_PREFIX_CHARS).collect(),
             hash: hash_secret(&secret),
             lasts_ms,
+            created_by: AuditActor::on_database(name),
         },
         secret,
     })
+}
+
+/// A random text of 240 bits.
+pub(crate) fn generate_secret() -> Result<String, getrandom::Error> {
+    let mut random = [0u8; 40];
+    getrandom::fill(&mut random)?;
+    let letters = random.map(|byte| char::from(ALPHABET[usize::from(byte % 64)]));
+    Ok(letters.iter().collect())
 }
 
 /// The stored hash of a secret.

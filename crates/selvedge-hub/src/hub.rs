@@ -17,16 +17,20 @@ use selvedge_store::hub::{
 use tokio::sync::{Notify, broadcast, mpsc};
 use uuid::Uuid;
 
+use crate::active_access::ActiveAccess;
 use crate::journal_states::JournalStateCache;
 use crate::limits::RateLimiter;
 use crate::metrics::HubMetrics;
+use crate::readiness::ReadinessCache;
 use crate::recent_activity::RecentActivity;
 use crate::run_stats::EndedTaskReceiver;
 use crate::session::WorkerRegistry;
 use crate::settings::HubSettings;
 
-/// The precision of a token's last use.
-const TOKEN_USE_INTERVAL: Duration = Duration::from_mins(1);
+/// The precision of the last use of a token or a session.
+const USE_INTERVAL: Duration = Duration::from_mins(1);
+/// Number of recorded uses above which those that are over are removed.
+const MAX_RECORDED_USES: usize = 10_000;
 /// Watchers that are more than this many changes behind read the store instead.
 const CHANGE_BUFFER: usize = 1_024;
 /// Ended tasks that wait for their statistics; for others they are computed on demand.
@@ -47,6 +51,8 @@ pub struct Hub {
     pub(crate) settings: HubSettings,
     pub(crate) sessions: WorkerRegistry,
     pub(crate) limits: RateLimiter,
+    pub(crate) active_access: ActiveAccess,
+    pub(crate) readiness: ReadinessCache,
     pub(crate) wake: Notify,
     pub(crate) metrics: HubMetrics,
     pub(crate) journal_states: Mutex<JournalStateCache>,
@@ -54,7 +60,7 @@ pub struct Hub {
     changes: AtomicU64,
     ended: mpsc::Sender<(TaskId, u64)>,
     ended_receiver: Mutex<Option<EndedTaskReceiver>>,
-    token_uses: Mutex<HashMap<Uuid, Instant>>,
+    recorded_uses: Mutex<HashMap<Uuid, Instant>>,
     watch_counts: Mutex<HashMap<TaskId, usize>>,
     recent_activity: Mutex<RecentActivity>,
 }
@@ -78,12 +84,14 @@ impl Hub {
             limits: RateLimiter::new(settings.requests_per_second),
             settings,
             sessions: WorkerRegistry::default(),
+            active_access: ActiveAccess::default(),
+            readiness: ReadinessCache::default(),
             wake: Notify::new(),
             metrics: HubMetrics::default(),
             journal_states: Mutex::default(),
             watchers: broadcast::channel(CHANGE_BUFFER).0,
             changes: AtomicU64::new(0),
-            token_uses: Mutex::default(),
+            recorded_uses: Mutex::default(),
             watch_counts: Mutex::default(),
             recent_activity: Mutex::default(),
         })
@@ -202,18 +210,35 @@ impl Hub {
 
     /// Records that a token was used, at most once a minute for each.
     pub(crate) async fn record_token_use(&self, token: Uuid) {
+        if self.is_use_due(token)
+            && let Err(error) = self.store.touch_tokens(vec![token]).await
         {
-            let now = Instant::now();
-            let mut used = self.token_uses.lock();
-            let last = used.insert(token, now);
-            if let Some(last) = last.filter(|last| now.duration_since(*last) < TOKEN_USE_INTERVAL) {
-                used.insert(token, last);
-                return;
-            }
-        }
-        if let Err(error) = self.store.touch_tokens(vec![token]).await {
             tracing::warn!(%error, "cannot record the use of a token");
         }
+    }
+
+    /// Records that a session of the dashboard was used, at most once a minute for each.
+    pub(crate) async fn record_session_use(&self, session: Uuid) {
+        if self.is_use_due(session)
+            && let Err(error) = self.store.touch_session(session).await
+        {
+            tracing::warn!(%error, "cannot record the use of a session");
+        }
+    }
+
+    /// Whether a use of a token or a session is to be recorded.
+    fn is_use_due(&self, id: Uuid) -> bool {
+        let now = Instant::now();
+        let mut uses = self.recorded_uses.lock();
+        let is_recent = |at: &Instant| now.duration_since(*at) < USE_INTERVAL;
+        if uses.get(&id).is_some_and(is_recent) {
+            return false;
+        }
+        if uses.len() >= MAX_RECORDED_USES {
+            uses.retain(|_, at| is_recent(at));
+        }
+        uses.insert(id, now);
+        true
     }
 }
 

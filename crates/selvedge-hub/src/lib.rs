@@ -6,6 +6,7 @@
 //! may depend on the engine.
 
 mod access;
+mod active_access;
 mod api;
 mod auth;
 mod dashboard;
@@ -19,6 +20,7 @@ mod observe;
 mod peers;
 mod plans;
 mod problem;
+mod readiness;
 mod reaper;
 mod recent_activity;
 mod result;
@@ -38,4 +40,4 @@ pub use dashboard::site;
 pub use hub::{Hub, HubActivity};
 pub use serve::{HubServerHandle, run};
 pub use settings::{HubSettings, TaskDefaults};
-pub use tls::{TlsError, acceptor};
+pub use tls::{CertificateProblem, ReloadableTls, TlsError};

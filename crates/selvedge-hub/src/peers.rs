@@ -107,8 +107,7 @@ impl PeerListener<'_> {
         Ok(())
     }
 
-    /// Publishes the workers connected here, receives those of the peers, and ends sessions whose tokens were
-    /// revoked elsewhere.
+    /// Publishes the workers connected here, and receives those of the peers.
     async fn exchange_heartbeat(&mut self) -> Result<(), HubStoreError> {
         let sessions = &self.hub.sessions;
         let here = serde_json::to_string(&sessions.local_workers());
@@ -120,14 +119,6 @@ impl PeerListener<'_> {
             .filter_map(|list| serde_json::from_str::<Vec<PeerWorker>>(list).ok())
             .flatten();
         sessions.update_peers(worker_lists.collect());
-        let tokens = sessions.tokens();
-        if !tokens.is_empty() {
-            for identity in self.hub.store.list_tokens().await? {
-                if identity.revoked_at.is_some() && tokens.contains(&identity.token_id) {
-                    sessions.end_sessions_of(identity.token_id);
-                }
-            }
-        }
         Ok(())
     }
 }

@@ -69,6 +69,7 @@ impl From<ServiceError> for ApiError {
         match error {
             ServiceError::TaskNotFound => Self::new(StatusCode::NOT_FOUND, "not-found", detail),
             ServiceError::Conflict(_) => Self::conflict(detail),
+            ServiceError::Forbidden(_) => Self::new(StatusCode::FORBIDDEN, "forbidden", detail),
             ServiceError::InvalidFields(errors) => Self::fields(errors),
             ServiceError::Store(HubStoreError::DiskFull) => {
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, "store", detail)

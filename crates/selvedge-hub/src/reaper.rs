@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use selvedge_protocol::TaskState;
 use selvedge_store::fault;
+use selvedge_store::hub::HubStoreError;
 use tokio::time::{Instant, sleep};
 
 use crate::hub::Hub;
@@ -74,9 +75,15 @@ fn has_clock_jumped(last: ClockReading, now: ClockReading, ttl: Duration) -> boo
 
 /// Removes old data in small steps.
 pub(crate) async fn purge_expired(hub: Arc<Hub>) {
-    let keep = i64::try_from(hub.settings.retention.as_millis()).unwrap_or(i64::MAX);
+    let millis = |period: Duration| i64::try_from(period.as_millis()).unwrap_or(i64::MAX);
+    let keep = millis(hub.settings.retention);
+    let keep_audit = millis(hub.settings.audit_retention);
     loop {
-        let gone = hub.store.purge_expired(keep, PURGE_BATCH).await;
+        let gone = async {
+            let gone = hub.store.purge_expired(keep, PURGE_BATCH).await?;
+            Ok::<_, HubStoreError>(gone + hub.store.purge_audit(keep_audit, PURGE_BATCH).await?)
+        };
+        let gone = gone.await;
         let gone = gone.inspect_err(|error| tracing::error!(%error, "cannot remove expired data"));
         sleep(if gone.is_ok_and(|gone| gone > 0) {
             PURGE_PAUSE

@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::Layer;
 
 use crate::hub::Hub;
-use crate::{dispatch, observe, peers, plans, reaper, run_stats};
+use crate::{active_access, dispatch, observe, peers, plans, reaper, run_stats};
 
 /// Maximum number of a request's headers, and maximum size of its head in bytes.
 const MAX_HEADERS: usize = 64;
@@ -65,6 +65,7 @@ pub fn run(
         tokio::spawn(plans::run(Arc::clone(hub))),
         tokio::spawn(run_stats::run(Arc::clone(hub))),
         tokio::spawn(peers::run(Arc::clone(hub))),
+        tokio::spawn(active_access::run(Arc::clone(hub))),
     ];
     HubServerHandle { stop, tasks }
 }

@@ -68,6 +68,14 @@ pub struct HubSettings {
     pub patience: Duration,
     /// How long journals, files and blobs of finished tasks are kept.
     pub retention: Duration,
+    /// How long entries of the audit log are kept; at least 30 days.
+    pub audit_retention: Duration,
+    /// How long a session of the dashboard lasts without use.
+    pub session_idle_timeout: Duration,
+    /// How long a session of the dashboard lasts at most.
+    pub session_lifetime: Duration,
+    /// Whether the submitter of a task may not review it.
+    pub forbid_self_review: bool,
 }
 
 impl Default for HubSettings {
@@ -84,6 +92,10 @@ impl Default for HubSettings {
             requests_per_second: 500,
             patience: Duration::from_secs(20),
             retention: Duration::from_hours(30 * 24),
+            audit_retention: Duration::from_hours(730 * 24),
+            session_idle_timeout: Duration::from_hours(12),
+            session_lifetime: Duration::from_hours(7 * 24),
+            forbid_self_review: false,
         }
     }
 }

@@ -8,6 +8,7 @@ mod tests;
 use selvedge_core::config::nearest;
 use selvedge_core::crossing::ExpectedChanges;
 use selvedge_core::model::{ComplexityTier, Task};
+use selvedge_core::repository::has_credentials;
 use selvedge_core::route::{SHELL_AGENT, named_agents, requested_agent};
 use selvedge_protocol::{FieldError, RESERVED_LABEL_PREFIX};
 use serde_json::Value;
@@ -133,6 +134,13 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
         report_error(
             "command",
             format!("required for the agent `{SHELL_AGENT}`, which runs it"),
+        );
+    }
+    if task.repository.as_deref().is_some_and(has_credentials) {
+        report_error(
+            "repository",
+            "must not contain a password: it would be stored and shown; workers clone with their own credentials"
+                .to_owned(),
         );
     }
     if task.part_of.is_some() {

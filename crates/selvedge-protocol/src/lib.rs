@@ -10,6 +10,7 @@
 
 #![warn(missing_docs)]
 
+mod access;
 mod assign;
 mod entry;
 pub mod lease;
@@ -24,6 +25,7 @@ mod state;
 mod submit;
 mod timing;
 
+pub use access::{AuditPage, AuditRow, SessionPage, SessionRow};
 pub use assign::{AssignedReview, TaskAssign};
 pub use entry::{
     AttemptClosing, AttemptReport, AttemptStart, CostEntry, EntryHeader, EntryKind, FileRef,
@@ -50,6 +52,10 @@ pub const SESSION_VERSION: u32 = 1;
 pub const WORKER_PATH: &str = "/api/v1/workers/session";
 /// The WebSocket subprotocol of a worker's session.
 pub const SESSION_PROTOCOL: &str = "selvedge.v1";
+/// Close code of a worker's session whose token was revoked or has expired.
+pub const CLOSE_ACCESS_ENDED: u16 = 4401;
+/// Close code of a worker's session: another process of the same name is connected.
+pub const CLOSE_NAME_IN_USE: u16 = 4409;
 /// Prefix of labels that are reserved for the hub: no task may require them, and no worker has them.
 pub const RESERVED_LABEL_PREFIX: &str = "selvedge:";
 /// The label of a task that is a plan, which is not assigned to any worker.

@@ -113,6 +113,9 @@ pub struct SubtaskRow {
     /// The reason of its outcome, or why it has not begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The last review, until another attempt begins: accepted work has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<ReviewRecord>,
     /// The last attempt number so far.
     #[serde(default)]
     pub attempts: u32,

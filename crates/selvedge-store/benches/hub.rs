@@ -19,8 +19,8 @@ use selvedge_protocol::{
     TaskResult,
 };
 use selvedge_store::hub::{
-    Assignment, ChangeAnswer, HubStore, NewTask, PollRequest, PostgresHub, SqliteHub,
-    StoreSettings, TaskChange,
+    Assignment, AuditActor, AuditChannel, ChangeAnswer, HubStore, NewTask, PollRequest,
+    PostgresHub, SqliteHub, StoreSettings, TaskChange,
 };
 use selvedge_testkit::Postgres;
 use serde_json::json;
@@ -148,6 +148,11 @@ fn task(number: usize) -> NewTask {
         task_id: TaskId::new(Uuid::now_v7()),
         tenant: "default".to_owned(),
         submitted_by: "bench".to_owned(),
+        actor: Some(AuditActor {
+            name: "bench".to_owned(),
+            token_id: Some(Uuid::from_u128(1)),
+            channel: AuditChannel::Api,
+        }),
         retry_of: None,
         part_of: None,
         title: format!("task {number}"),

@@ -42,6 +42,22 @@ impl TestCa {
         made
     }
 
+    /// Creates a certificate as `openssl req -x509` does: self-signed, and marked as an authority.
+    pub fn with_self_signed_certificate(directory: &Path, names: &[&str]) -> Self {
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let mut params = CertificateParams::new(names).expect("names of a server");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.self_signed(&key).expect("a certificate");
+        let made = Self {
+            directory: directory.to_owned(),
+        };
+        fs::create_dir_all(directory).expect("a folder for certificates");
+        fs::write(made.server_certificate_path(), certificate.pem()).expect("a certificate");
+        fs::write(made.server_key_path(), key.serialize_pem()).expect("a key");
+        made
+    }
+
     /// Path of the authority's own certificate; clients that are to trust the server need it.
     pub fn ca_certificate_path(&self) -> PathBuf {
         self.directory.join("authority.pem")

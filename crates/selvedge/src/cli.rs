@@ -2,6 +2,7 @@
 
 mod agents;
 mod attest;
+mod audit;
 mod checks;
 mod dashboard;
 mod fleet;
@@ -26,11 +27,12 @@ use crate::output::{OutputFormat, ReportArgs};
 
 pub(crate) use agents::{HookArgs, InstallArgs, McpArgs};
 pub(crate) use attest::AttestCommand;
+pub(crate) use audit::AuditArgs;
 pub(crate) use dashboard::{StatsArgs, UiArgs};
 pub(crate) use fleet::{
     CancelArgs, DeliverTo, RetryArgs, SubmitArgs, WatchArgs, WorkerArgs, WorkersArgs,
 };
-pub(crate) use hub::ServeArgs;
+pub(crate) use hub::{HubCommand, ServeArgs};
 pub(crate) use known_failures::{KnownArgs, KnownFailuresArgs};
 pub(crate) use review::ReviewArgs;
 pub(crate) use run::RunArgs;
@@ -152,8 +154,10 @@ pub(crate) enum CliCommand {
     Retry(RetryArgs),
     /// List a hub's workers.
     Workers(WorkersArgs),
-    /// Create, list and revoke a hub's tokens.
+    /// Manage a hub's tokens and sessions.
     Tokens(TokensArgs),
+    /// Show a hub's audit log: who did what.
+    Audit(AuditArgs),
     /// Run tasks for a hub.
     Worker(Box<WorkerArgs>),
     /// Generate keys for attestations, and verify attestations.

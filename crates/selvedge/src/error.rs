@@ -44,6 +44,13 @@ impl CliError {
         Self::new(exit_code::INFRASTRUCTURE, message)
     }
 
+    /// The system provides no random numbers for a secret.
+    pub(crate) fn no_random_numbers(error: impl Display) -> Self {
+        Self::infrastructure(format!(
+            "cannot get random numbers from the system: {error}"
+        ))
+    }
+
     /// A usage error that is already rendered.
     pub(crate) fn prerendered(message: impl Display) -> Self {
         Self {

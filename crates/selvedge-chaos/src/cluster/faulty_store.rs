@@ -10,9 +10,10 @@ use selvedge_protocol::{
     AttemptReport, CostEntry, EntryHeader, EntryKind, FileRef, StreamEntry, TaskState,
 };
 use selvedge_store::hub::{
-    ApiToken, Assignment, AttemptRow, BlobState, BlobStore, ChangeOutcome, Completion,
-    HubStoreError, JournalLine, ListFilter, ListPage, LogLine, NewApiToken, NewRunStats, NewTask,
-    Overview, PollRequest, Queue, ReportRow, RunRecords, RunStatsRow, SqliteHub, StoreFuture,
+    ApiToken, Assignment, AttemptRow, AuditActor, AuditEntry, AuditQuery, AuditStore, BlobState,
+    BlobStore, ChangeOutcome, Completion, DatabaseStatus, HubStoreError, JournalLine, ListFilter,
+    ListPage, LogLine, LoginSession, NewApiToken, NewLoginSession, NewRunStats, NewTask, Overview,
+    PollRequest, Queue, ReportRow, RevokeOutcome, RunRecords, RunStatsRow, SqliteHub, StoreFuture,
     StoreSettings, SubmitOutcome, TaskChange, TaskCounts, TaskFilter, TaskPageRequest, TaskRecord,
     TaskView, TokenStore,
 };
@@ -212,7 +213,7 @@ impl Queue for FaultyStore {
     fn change(&self, task: TaskId, change: TaskChange) -> StoreFuture<'_, Option<ChangeOutcome>> {
         Box::pin(async move {
             let is_accept = matches!(change, TaskChange::Lease(LeaseInput::Accept(_)));
-            let is_cancel = matches!(change, TaskChange::Lease(LeaseInput::Cancel { .. }));
+            let is_cancel = matches!(change, TaskChange::Cancel { .. });
             let change = match change {
                 TaskChange::Entry(entry) => self.distort_entry(task, *entry).await?,
                 _ if is_cancel && self.mutant == Mutant::LoseCancel => NO_CHANGE,
@@ -287,7 +288,30 @@ impl TokenStore for FaultyStore {
         insert_first_token(token: NewApiToken) -> Option<ApiToken>;
         find_token_by_hash(hash: [u8; 32]) -> Option<ApiToken>;
         list_tokens() -> Vec<ApiToken>;
-        revoke(token_id: Uuid) -> bool;
+        revoke(token_id: Uuid, by: AuditActor) -> RevokeOutcome;
         touch_tokens(tokens: Vec<Uuid>) -> ();
+        insert_session(session: NewLoginSession) -> ();
+        find_session_by_hash(hash: [u8; 32]) -> Option<LoginSession>;
+        list_sessions(tenant: String) -> Vec<LoginSession>;
+        end_session(tenant: String, session_id: Uuid, by: AuditActor) -> bool;
+        touch_session(session_id: Uuid) -> ();
+        find_ended_access(tokens: Vec<Uuid>, sessions: Vec<Uuid>) -> Vec<Uuid>;
+    }
+}
+
+impl AuditStore for FaultyStore {
+    delegate! {
+        audit_entries(query: AuditQuery) -> Vec<AuditEntry>;
+        purge_audit(older_than_ms: i64, limit: usize) -> u64;
+    }
+}
+
+impl DatabaseStatus for FaultyStore {
+    fn database_id(&self) -> Uuid {
+        self.inner.database_id()
+    }
+
+    delegate! {
+        probe_writes() -> ();
     }
 }

@@ -9,6 +9,7 @@ use std::fmt;
 use futures_util::future::BoxFuture;
 use selvedge_core::model::{OutputRef, ReviewTarget, RunId, Task};
 use selvedge_protocol::ReviewDecision;
+use uuid::Uuid;
 
 pub(crate) use query::TaskQueryParams;
 pub use query::{ResultFilter, TaskQuery, TaskQueryOrder};
@@ -146,6 +147,10 @@ pub struct DashboardUser {
     pub can_act: bool,
     /// Tenant whose tasks the user sees, where there are several; passed to every query.
     pub tenant: Option<String>,
+    /// The user's token, where users have tokens.
+    pub token_id: Option<Uuid>,
+    /// The session, where sessions are stored.
+    pub session_id: Option<Uuid>,
 }
 
 /// Access to the stored runs.

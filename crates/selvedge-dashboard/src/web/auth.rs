@@ -17,6 +17,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::respond::{FormResult, form_fields, is_local_path, redirect_to, render_page};
+use super::stream::end_stream_with;
 use super::theme::theme_of;
 use super::{Dashboard, LoginMethod, SharedDashboard};
 use crate::backend::DashboardUser;
@@ -76,8 +77,10 @@ pub(super) async fn require_login(
         let path = path.map_or("/", PathAndQuery::as_str);
         return login_page(&dashboard, StatusCode::UNAUTHORIZED, "", path);
     };
+    let user = login.user.clone();
     request.extensions_mut().insert(login);
-    next.run(request).await
+    let response = next.run(request).await;
+    end_stream_with(response, || dashboard.authenticator.access_ended(&user))
 }
 
 /// The client's address, as far as the server provides it.
@@ -233,6 +236,8 @@ mod tests {
             name: "ada".to_owned(),
             can_act: true,
             tenant: None,
+            token_id: None,
+            session_id: None,
         };
         let (csrf, cookie) = (csrf.to_owned(), String::new());
         LoginSession {

@@ -208,6 +208,8 @@ mod tests {
             name: "ann".to_owned(),
             can_act: true,
             tenant: None,
+            token_id: None,
+            session_id: None,
         };
         let held = HeldDecisions::default();
         let hold = |id: &str, time: Duration| {

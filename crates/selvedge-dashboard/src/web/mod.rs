@@ -20,6 +20,7 @@ mod held_decisions;
 mod logs;
 mod outputs;
 mod respond;
+mod stream;
 mod submit;
 mod theme;
 mod views;
@@ -40,6 +41,7 @@ use crate::backend::{DashboardBackend, DashboardUser};
 
 pub use error_pages::with_error_pages;
 pub use headers::AllowedHosts;
+pub use stream::end_stream_with;
 
 /// Version of this program, as named in exported reports.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -97,6 +99,12 @@ pub trait Authenticator: Send + Sync {
 
     /// Invalidates a cookie's value, where that is possible.
     fn log_out<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, ()>;
+
+    /// Returns once a user's access has ended: then their event streams end.
+    fn access_ended(&self, user: &DashboardUser) -> BoxFuture<'static, ()> {
+        let _ = user;
+        Box::pin(std::future::pending())
+    }
 }
 
 /// The state that all pages share.

@@ -1,6 +1,7 @@
 //! The REST API: one table lists for every route its name, scope, request and response. The router, the
 //! OpenAPI document and the test of all scopes are generated from it.
 
+mod audit;
 mod blobs;
 mod events;
 mod fleet;
@@ -8,6 +9,7 @@ pub(crate) mod openapi;
 mod operations;
 mod probes;
 mod reports;
+mod sessions;
 mod tasks;
 mod tokens;
 mod views;

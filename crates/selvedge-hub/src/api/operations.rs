@@ -6,14 +6,14 @@ use axum::routing::{MethodRouter, delete, get, head, post};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use selvedge_core::model::{Report, Task};
 use selvedge_protocol::{
-    CancelRequest, IssuedToken, JournalPage, ReportPage, ReviewRequest, Scope, SubmitAnswer,
-    TaskPage, TaskResult, TaskRow, TokenPage, TokenRequest, WorkerPage,
+    AuditPage, CancelRequest, IssuedToken, JournalPage, ReportPage, ReviewRequest, Scope,
+    SessionPage, SubmitAnswer, TaskPage, TaskResult, TaskRow, TokenPage, TokenRequest, WorkerPage,
 };
 
 use selvedge_dashboard::stats::StatsReport;
 
 use super::views::{AttemptPage, FilePage, HubStats, LogPage};
-use super::{blobs, events, fleet, openapi, probes, reports, tasks, tokens};
+use super::{audit, blobs, events, fleet, openapi, probes, reports, sessions, tasks, tokens};
 use crate::hub::Hub;
 use crate::session;
 
@@ -78,6 +78,24 @@ const LIST_QUERY: &[(&str, &str)] = &[
     ),
     ("limit", "maximum number of tasks, 1 to 500 (default: 50)"),
     ("cursor", "`next_cursor` of the previous page"),
+];
+
+const AUDIT_QUERY: &[(&str, &str)] = &[
+    (
+        "after",
+        "entries after this number, oldest first: to export or to follow the log",
+    ),
+    ("before", "entries before this number, newest first"),
+    ("actor", "entries of the token with this name"),
+    ("action", "entries with this action, such as `task.cancel`"),
+    (
+        "subject",
+        "entries about the task, token or session with this id",
+    ),
+    (
+        "limit",
+        "maximum number of entries, 1 to 1000 (default: 100)",
+    ),
 ];
 
 const fn operation(
@@ -245,10 +263,27 @@ pub const OPERATIONS: &[Operation] = &[
     })
     .request_schema(schema_of::<TokenRequest>)
     .response_schema(201, schema_of::<IssuedToken>),
-    operation("DELETE", "/api/v1/tokens/{id}", ADMIN, "Revokes a token.", || {
+    operation("DELETE", "/api/v1/tokens/{id}", ADMIN, "Revokes a token, unless it is the last one of an administrator.", || {
         delete(tokens::revoke)
     })
     .plain_response(204, JSON),
+    operation("GET", "/api/v1/sessions", ADMIN, "Lists the sessions of the dashboard.", || {
+        get(sessions::list)
+    })
+    .response_schema(200, schema_of::<SessionPage>),
+    operation("DELETE", "/api/v1/sessions/{id}", ADMIN, "Ends a session of the dashboard.", || {
+        delete(sessions::end)
+    })
+    .plain_response(204, JSON),
+    operation(
+        "GET",
+        "/api/v1/audit",
+        ADMIN,
+        "Lists the audit log: who did what, newest first, or oldest first with `after`.",
+        || get(audit::list),
+    )
+    .query(AUDIT_QUERY)
+    .response_schema(200, schema_of::<AuditPage>),
     operation("GET", "/metrics", READ, "Returns metrics for Prometheus.", || get(probes::metrics))
         .plain_response(200, "text/plain"),
     operation("GET", "/healthz", OperationAccess::Open, "Checks whether the hub is running.", || {

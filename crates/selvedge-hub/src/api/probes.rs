@@ -6,22 +6,30 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use selvedge_core::model::Outcome;
 use selvedge_protocol::TaskState;
 
 use super::views::{self, HubStats};
 use crate::hub::Hub;
 use crate::problem::ApiError;
+use crate::readiness;
 
 pub(super) async fn liveness() -> &'static str {
     "ok\n"
 }
 
 pub(super) async fn readiness(State(hub): State<Arc<Hub>>) -> Result<&'static str, ApiError> {
-    // A write that changes nothing: it shows that the writer and the database work.
-    hub.store.touch_tokens(Vec::new()).await?;
-    Ok("ready\n")
+    match readiness::check(&hub).await {
+        Ok(()) => Ok("ready\n"),
+        // The reason may name paths and hosts, and the probe needs no token: it is in the hub's log.
+        Err(_) => Err(ApiError::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "store",
+            "the hub cannot write to its database; its log has the reason",
+        )),
+    }
 }
 
 pub(super) async fn metrics(State(hub): State<Arc<Hub>>) -> Result<Response, ApiError> {
@@ -43,12 +51,19 @@ pub(super) async fn metrics(State(hub): State<Arc<Hub>>) -> Result<Response, Api
 type Samples = Vec<(String, u64)>;
 
 fn metrics_text(stats: &HubStats, connected: u64, queue_age_s: u64) -> String {
-    let closed = |how: &str| stats.closings.get(how).copied().unwrap_or(0);
-    let finished: u64 = stats.outcomes.values().sum();
-    let retries = [
-        ("verification", closed("report").saturating_sub(finished)),
-        ("interrupted", closed("interrupted")),
-    ];
+    // Work that a person accepted was not verified by its checks.
+    let mut outcomes = stats.outcomes.clone();
+    if let Some(verified) = outcomes.get_mut(Outcome::Verified.as_str()) {
+        *verified = verified.saturating_sub(stats.accepted);
+    }
+    outcomes.insert("accepted".to_owned(), stats.accepted);
+    // The usual reasons exist from the start, so that their increase from 0 is seen.
+    let mut retries = BTreeMap::from([("interrupted", 0), ("verification", 0)]);
+    for (how, count) in &stats.retries {
+        // A report that started a retry is one of a failed verification.
+        let reason = if how == "report" { "verification" } else { how };
+        retries.insert(reason, *count);
+    }
     let held_states = [
         TaskState::Offered,
         TaskState::Running,
@@ -62,11 +77,11 @@ fn metrics_text(stats: &HubStats, connected: u64, queue_age_s: u64) -> String {
     #[rustfmt::skip]
     let families = [
         ("tasks", "gauge", "Tasks by state.", labelled("state", &stats.states)),
-        ("task_outcomes_total", "counter", "Finished tasks by outcome.", labelled("outcome", &stats.outcomes)),
+        ("task_outcomes_total", "counter", "Finished tasks by outcome; `accepted` is work that a person accepted.", labelled("outcome", &outcomes)),
         ("attempts_closed_total", "counter", "Finished attempts by how they ended.", labelled("closing", &stats.closings)),
-        ("verified_after_attempts", "histogram", "Attempts needed by verified tasks.", histogram(&stats.verified_after)),
+        ("verified_after_attempts", "histogram", "Attempts needed by tasks that their checks verified.", histogram(&stats.verified_after)),
         ("infra_losses_total", "counter", "Lost leases and infrastructure failures.", single(stats.infra_losses)),
-        ("retries_total", "counter", "Attempts after the first of a task, by reason.", labelled("reason", retries.iter().map(|(reason, count)| (reason, count)))),
+        ("retries_total", "counter", "Attempts after the first of a task, by the end of the previous one.", labelled("reason", &retries)),
         ("cost_micro_usd_total", "counter", "Known cost in millionths of a dollar.", single(micro_usd)),
         ("tokens_total", "counter", "Input and output tokens.", single(stats.tokens)),
         ("leases", "gauge", "Tasks held by a worker.", single(leases)),

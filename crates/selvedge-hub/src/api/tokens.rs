@@ -8,6 +8,7 @@ use axum::extract::{Extension, Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use selvedge_protocol::{IssuedToken, TokenPage, TokenRequest};
+use selvedge_store::hub::RevokeOutcome;
 
 use super::tasks::{BodyResult, read_body};
 use super::views::token_row;
@@ -15,7 +16,7 @@ use crate::access::Caller;
 use crate::auth::generate_token;
 use crate::hub::Hub;
 use crate::problem::ApiError;
-use crate::service::parse_json;
+use crate::service::{Actor, parse_json};
 
 pub(super) async fn list(
     State(hub): State<Arc<Hub>>,
@@ -51,7 +52,7 @@ pub(super) async fn create_token(
     if lasts.is_some_and(|lasts| lasts <= 0) {
         return Err(ApiError::field("expires_at", "must be in the future"));
     }
-    let generated =
+    let mut generated =
         generate_token(name, &caller.0.tenant, &request.scopes, lasts).map_err(|_| {
             let status = StatusCode::SERVICE_UNAVAILABLE;
             ApiError::new(
@@ -60,6 +61,7 @@ pub(super) async fn create_token(
                 "cannot get random numbers from the system",
             )
         })?;
+    generated.identity.created_by = Actor::from(caller).into();
     let identity = hub.store.insert_token(generated.identity).await?;
     let issued = IssuedToken {
         token: generated.secret,
@@ -79,7 +81,16 @@ pub(super) async fn revoke(
         identity.tenant == caller.0.tenant && identity.token_id.to_string() == token
     });
     let found = found.ok_or_else(|| ApiError::not_found("token"))?;
-    hub.store.revoke(found.token_id).await?;
-    hub.sessions.end_sessions_of(found.token_id);
+    let id = found.token_id;
+    match hub.store.revoke(id, Actor::from(caller).into()).await? {
+        RevokeOutcome::Revoked => {}
+        RevokeOutcome::NotFound => return Err(ApiError::not_found("token")),
+        RevokeOutcome::LastAdministrator => {
+            return Err(ApiError::conflict(
+                "this is the last valid token of an administrator; create another one before you revoke it",
+            ));
+        }
+    }
+    hub.active_access.end_token(id);
     Ok(StatusCode::NO_CONTENT)
 }

@@ -83,14 +83,19 @@ pub(crate) struct HubStats {
     pub(crate) states: BTreeMap<String, u64>,
     /// Finished tasks by outcome.
     pub(crate) outcomes: BTreeMap<String, u64>,
-    /// Verified tasks by the number of their reports; 1 means without a retry.
+    /// Tasks with the outcome `verified` because a person accepted their work; the others were verified by their
+    /// checks.
+    pub(crate) accepted: u64,
+    /// Tasks that their checks verified, by the number of their reports; 1 means without a retry.
     pub(crate) verified_after: BTreeMap<u32, u64>,
-    /// Tasks verified at the first attempt.
+    /// Tasks that their checks verified at the first attempt.
     pub(crate) first_try: u64,
-    /// Tasks verified after at least one retry.
+    /// Tasks that their checks verified after at least one retry.
     pub(crate) rescued: u64,
     /// Attempts by how they ended.
     pub(crate) closings: BTreeMap<String, u64>,
+    /// Attempts after the first one of a task, by how the previous attempt ended.
+    pub(crate) retries: BTreeMap<String, u64>,
     /// Lost leases and infrastructure errors.
     pub(crate) infra_losses: u64,
     /// Total cost.
@@ -155,11 +160,17 @@ pub(crate) fn stats(overview: &Overview) -> HubStats {
             .iter()
             .map(|(outcome, count)| (outcome.as_str().to_owned(), *count))
             .collect(),
+        accepted: overview.accepted,
         verified_after: overview.verified_after.iter().copied().collect(),
         first_try: after(|reports| reports <= 1),
         rescued: after(|reports| reports > 1),
         closings: overview
             .closings
+            .iter()
+            .map(|(how, count)| (closing(*how), *count))
+            .collect(),
+        retries: overview
+            .retries
             .iter()
             .map(|(how, count)| (closing(*how), *count))
             .collect(),

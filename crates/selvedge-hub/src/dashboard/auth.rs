@@ -1,32 +1,97 @@
-//! Login with a hub token. The cookie contains the token itself, inaccessible to scripts, and is checked at
-//! each request: a revoked token is rejected immediately, and a restarted hub or another hub still accepts
-//! the session.
+//! Login with a hub token. It begins a session: the cookie contains a random value that is stored as a hash,
+//! never the token. A session ends after some time without use, after its longest duration, with its token, or
+//! when an administrator or its user ends it; then its event streams end as well. A restarted hub, and other
+//! hubs on the database, still accept it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use selvedge_dashboard::backend::DashboardUser;
 use selvedge_dashboard::web::{Authenticator, LoginError, LoginMethod};
 use selvedge_protocol::Scope;
+use selvedge_store::hub::{ApiToken, AuditActor, AuditChannel, LoginSession, NewLoginSession};
+use uuid::Uuid;
 
+use crate::active_access::AccessKey;
 use crate::auth;
 use crate::hub::Hub;
 
-/// Authenticates tokens that may read.
-pub(super) struct TokenAuthenticator(pub(super) Arc<Hub>);
+/// Number of hexadecimal digits of the database's id in the name of the cookie.
+const COOKIE_ID_DIGITS: usize = 12;
 
-impl Authenticator for TokenAuthenticator {
+/// Authenticates tokens that may read, and sessions that began with one.
+pub(super) struct SessionAuthenticator {
+    hub: Arc<Hub>,
+    cookie_name: String,
+}
+
+impl SessionAuthenticator {
+    pub(super) fn new(hub: Arc<Hub>) -> Self {
+        let cookie_name = cookie_name(hub.store().database_id(), hub.settings().https);
+        Self { hub, cookie_name }
+    }
+
+    async fn begin_session(&self, token: ApiToken) -> Result<String, LoginError> {
+        let unavailable = |error: &dyn std::fmt::Display| {
+            tracing::error!(%error, "cannot begin a session");
+            LoginError::Unavailable("The hub cannot begin a session now. Try again.".to_owned())
+        };
+        let secret = auth::generate_secret().map_err(|error| unavailable(&error))?;
+        let millis = |period: Duration| i64::try_from(period.as_millis()).unwrap_or(i64::MAX / 4);
+        let settings = self.hub.settings();
+        let session = NewLoginSession {
+            session_id: Uuid::now_v7(),
+            token_id: token.token_id,
+            hash: auth::hash_secret(&secret),
+            idle_ms: millis(settings.session_idle_timeout),
+            lasts_ms: millis(settings.session_lifetime),
+            actor: actor(&token),
+        };
+        let inserted = self.hub.store().insert_session(session).await;
+        inserted.map_err(|error| unavailable(&error))?;
+        Ok(secret)
+    }
+
+    /// The session of a cookie. Values are too long to be guessed, so they are not counted as guesses: pages
+    /// that are still open after the end of their session must not block the next login.
+    async fn find_session(&self, cookie: &str) -> Option<LoginSession> {
+        let hash = auth::hash_secret(cookie);
+        let found = self.hub.store().find_session_by_hash(hash).await;
+        found
+            .inspect_err(|error| tracing::error!(%error, "cannot find a session"))
+            .ok()?
+    }
+}
+
+/// Browsers share cookies between the ports of a host: each database has a cookie of its own. The prefix keeps
+/// other hosts of the domain from setting it.
+fn cookie_name(database_id: Uuid, is_secure: bool) -> String {
+    let id = database_id.simple().to_string();
+    let prefix = if is_secure { "__Host-" } else { "" };
+    format!("{prefix}selvedge_hub_{}", &id[..COOKIE_ID_DIGITS])
+}
+
+fn actor(token: &ApiToken) -> AuditActor {
+    AuditActor {
+        name: token.name.clone(),
+        token_id: Some(token.token_id),
+        channel: AuditChannel::Dashboard,
+    }
+}
+
+impl Authenticator for SessionAuthenticator {
     fn login_method(&self) -> LoginMethod {
         LoginMethod::Token
     }
 
-    fn cookie_name(&self) -> &'static str {
-        "selvedge_hub"
+    fn cookie_name(&self) -> &str {
+        &self.cookie_name
     }
 
     fn is_secure(&self) -> bool {
-        self.0.settings().https
+        self.hub.settings().https
     }
 
     fn log_in<'a>(
@@ -35,33 +100,56 @@ impl Authenticator for TokenAuthenticator {
         from: IpAddr,
     ) -> BoxFuture<'a, Result<String, LoginError>> {
         Box::pin(async move {
-            let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
-            let known = secret.bytes().all(plain)
-                && self.0.authorize(secret, Scope::Read, from).await.is_some();
-            if known {
-                Ok(secret.to_owned())
-            } else {
-                Err(LoginError::InvalidToken)
+            let token = self.hub.identify(secret, from).await.ok();
+            match token.filter(|token| auth::has_scope(token, Scope::Read)) {
+                Some(token) => {
+                    self.hub.record_token_use(token.token_id).await;
+                    self.begin_session(token).await
+                }
+                None => Err(LoginError::InvalidToken),
             }
         })
     }
 
-    fn find_user<'a>(
-        &'a self,
-        cookie: &'a str,
-        from: IpAddr,
-    ) -> BoxFuture<'a, Option<DashboardUser>> {
+    fn find_user<'a>(&'a self, cookie: &'a str, _: IpAddr) -> BoxFuture<'a, Option<DashboardUser>> {
         Box::pin(async move {
-            let identity = self.0.authorize(cookie, Scope::Read, from).await?;
+            let session = self.find_session(cookie).await?;
+            if !auth::has_scope(&session.token, Scope::Read) {
+                return None;
+            }
+            self.hub.record_session_use(session.session_id).await;
             Some(DashboardUser {
-                can_act: auth::has_scope(&identity, Scope::Submit),
-                name: identity.name,
-                tenant: Some(identity.tenant),
+                can_act: auth::has_scope(&session.token, Scope::Submit),
+                name: session.token.name,
+                tenant: Some(session.token.tenant),
+                token_id: Some(session.token.token_id),
+                session_id: Some(session.session_id),
             })
         })
     }
 
-    fn log_out<'a>(&'a self, _: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(async {})
+    fn log_out<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let Some(session) = self.find_session(cookie).await else {
+                return;
+            };
+            let (id, by) = (session.session_id, actor(&session.token));
+            let ended = self.hub.store().end_session(session.token.tenant, id, by);
+            if let Err(error) = ended.await {
+                tracing::error!(%error, "cannot end a session");
+            }
+            self.hub.active_access.end_session(id);
+        })
+    }
+
+    fn access_ended(&self, user: &DashboardUser) -> BoxFuture<'static, ()> {
+        let Some(token_id) = user.token_id else {
+            return Box::pin(std::future::pending());
+        };
+        let mut guard = self.hub.active_access.open(AccessKey {
+            token_id,
+            session_id: user.session_id,
+        });
+        Box::pin(async move { guard.ended().await })
     }
 }

@@ -4,17 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use selvedge_core::model::{Outcome, OutputRef, RunId, Task, TaskId};
-use selvedge_core::run::Run;
+use selvedge_core::model::{OutputRef, RunId, Task, TaskId};
 use selvedge_dashboard::backend::{
     AllowedActions, DashboardBackend, DashboardError, DashboardFuture, DashboardUser, DiffContent,
-    DiffRange, DisplayStatus, FleetOverview, LiveActivity, OutputSlice, PendingReview, PlanDetail,
+    DiffRange, FleetOverview, LiveActivity, OutputSlice, PendingReview, PlanDetail,
     ReviewSubmission, TaskDetail, TaskHistory, TaskList, TaskQuery,
 };
 use selvedge_dashboard::command::submit_again;
 use selvedge_dashboard::stats::RunStats;
 use selvedge_protocol::{RESULT_PATCH, TaskState, attempt_patch, patch_since_start, whole_patches};
-use selvedge_store::hub::{HubStoreError, TaskView};
+use selvedge_store::hub::{AuditChannel, HubStoreError, TaskView};
 use tokio::sync::Mutex;
 
 use super::overview;
@@ -136,12 +135,6 @@ impl HubBackend {
         let mut commands = vec![("Show in a terminal", format!("selvedge show {}", row.id))];
         let again = submitted_task.as_ref().map(submit_again);
         commands.extend(again.map(|command| ("Submit again", command)));
-        let accepted = |run: &Run| run.reviewed.as_ref().is_some_and(|it| it.accepted);
-        if row.standing == DisplayStatus::Finished(Outcome::Verified)
-            && state.run.as_ref().is_some_and(accepted)
-        {
-            row.standing = DisplayStatus::Accepted;
-        }
         let description = submitted_task
             .map(|task| task.description)
             .filter(|it| !it.is_empty());
@@ -407,6 +400,8 @@ impl From<&DashboardUser> for Actor {
             // Every user of a hub has a tenant.
             tenant: user.tenant.clone().unwrap_or_default(),
             name: user.name.clone(),
+            token_id: user.token_id,
+            channel: AuditChannel::Dashboard,
         }
     }
 }
@@ -416,7 +411,9 @@ impl From<ServiceError> for DashboardError {
         let detail = error.to_string();
         match error {
             ServiceError::TaskNotFound => Self::NotFound(detail),
-            ServiceError::Conflict(_) | ServiceError::InvalidFields(_) => Self::Refused(detail),
+            ServiceError::Conflict(_)
+            | ServiceError::Forbidden(_)
+            | ServiceError::InvalidFields(_) => Self::Refused(detail),
             ServiceError::Store(_) => Self::Failed(detail),
         }
     }

@@ -22,7 +22,7 @@ pub fn site(hub: &Arc<Hub>) -> Router {
 fn dashboard(hub: &Arc<Hub>) -> Router {
     router(Dashboard {
         backend: Arc::new(backend::HubBackend::new(Arc::clone(hub))),
-        authenticator: Arc::new(auth::TokenAuthenticator(Arc::clone(hub))),
+        authenticator: Arc::new(auth::SessionAuthenticator::new(Arc::clone(hub))),
         allowed_hosts: AllowedHosts::Listed(hub.settings().hosts.clone()),
         has_fleet: true,
     })

@@ -1,6 +1,6 @@
 //! Converts the store's rows to the dashboard's.
 
-use selvedge_core::model::Outcome;
+use selvedge_core::model::{Outcome, ReviewRecord};
 use selvedge_dashboard::backend::{DashboardError, DisplayStatus, SubtaskSummary, TaskListItem};
 use selvedge_dashboard::stats::RunStats;
 use selvedge_protocol::{SubtaskRow, TaskState};
@@ -21,7 +21,7 @@ pub(super) fn row(view: &TaskView) -> TaskListItem {
         description: view.title.clone(),
         agent: view.agent.clone().unwrap_or_else(|| "default".to_owned()),
         workspace: view.place.clone().unwrap_or_default(),
-        standing: run_standing(lease.state, lease.outcome),
+        standing: reviewed_standing(lease.state, lease.outcome, lease.review.as_ref()),
         attempts: lease.last_attempt,
         max_attempts: view.max_attempts,
         cost: cost_of(view.cost),
@@ -40,6 +40,20 @@ pub(super) fn apply_stats(row: &mut TaskListItem, stats: &RunStats) {
     row.model.clone_from(&stats.model);
     if stats.accepted && row.standing == DisplayStatus::Finished(Outcome::Verified) {
         row.standing = DisplayStatus::Accepted;
+    }
+}
+
+/// The status of a task whose review is known: accepted work was not verified by its checks.
+fn reviewed_standing(
+    state: TaskState,
+    outcome: Option<Outcome>,
+    review: Option<&ReviewRecord>,
+) -> DisplayStatus {
+    match run_standing(state, outcome) {
+        DisplayStatus::Finished(Outcome::Verified) if review.is_some_and(|it| it.accepted) => {
+            DisplayStatus::Accepted
+        }
+        status => status,
     }
 }
 
@@ -81,7 +95,7 @@ pub(super) fn plan_parts(subtasks: Vec<SubtaskRow>) -> Vec<SubtaskSummary> {
         task: it.state.map(|_| it.task_id.to_string()),
         needs: it.depends_on,
         standing: it.state.map_or(DisplayStatus::Queued, |state| {
-            run_standing(state, it.outcome)
+            reviewed_standing(state, it.outcome, it.review.as_ref())
         }),
         reason: it.reason.unwrap_or_default(),
         cost: it.state.map(|_| it.cost),

@@ -143,6 +143,7 @@ impl Subtasks {
                 state: None,
                 outcome: None,
                 reason: Some(why_not_started(&nodes, index, outcome_of_all)),
+                review: None,
                 attempts: 0,
                 cost: Cost::ZERO,
             };
@@ -151,6 +152,7 @@ impl Subtasks {
                 state: Some(view.row.lease.state),
                 outcome: view.row.lease.outcome,
                 reason: view.row.reason.clone(),
+                review: view.row.lease.review.clone(),
                 attempts: view.row.lease.last_attempt,
                 cost: cost_of(view.cost),
                 ..row

@@ -12,6 +12,9 @@ pub(crate) enum ServiceError {
     /// The operation is not possible in the task's current state.
     #[error("{0}")]
     Conflict(String),
+    /// The user may not carry out the operation.
+    #[error("{0}")]
+    Forbidden(String),
     /// One or more fields are invalid.
     #[error("{}", describe_fields(.0))]
     InvalidFields(Vec<FieldError>),

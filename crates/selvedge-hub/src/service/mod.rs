@@ -7,10 +7,10 @@ mod rows;
 mod submit;
 
 use selvedge_core::model::TaskId;
-use selvedge_protocol::lease::LeaseInput;
 use selvedge_store::fault;
-use selvedge_store::hub::{ChangeAnswer, TaskChange, TaskView};
+use selvedge_store::hub::{AuditActor, AuditChannel, ChangeAnswer, TaskChange, TaskView};
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 pub(crate) use self::error::{ServiceError, describe_fields};
 pub(crate) use self::review::{ReviewOrder, review, review_target};
@@ -26,6 +26,20 @@ pub(crate) struct Actor {
     pub(crate) tenant: String,
     /// The name of the user's token, which is recorded.
     pub(crate) name: String,
+    /// The user's token.
+    pub(crate) token_id: Option<Uuid>,
+    /// How the user reached the hub.
+    pub(crate) channel: AuditChannel,
+}
+
+impl From<Actor> for AuditActor {
+    fn from(actor: Actor) -> Self {
+        Self {
+            name: actor.name,
+            token_id: actor.token_id,
+            channel: actor.channel,
+        }
+    }
 }
 
 /// Parses JSON. The error names the invalid field.
@@ -58,10 +72,10 @@ pub(crate) async fn cancel(
     reason: String,
 ) -> Result<(), ServiceError> {
     let (view, _) = find(hub, actor, task).await?;
-    let change = TaskChange::Lease(LeaseInput::Cancel {
-        by: actor.name.clone(),
+    let change = TaskChange::Cancel {
+        actor: actor.clone().into(),
         reason,
-    });
+    };
     apply_change(hub, view.row.task_id, change).await?;
     fault::failpoint("hub.cancel.committed");
     if plans::is_plan(&view) {

@@ -41,6 +41,12 @@ pub(crate) async fn review(
             "must not be empty: why is the work rejected?",
         ));
     }
+    // Tokens of one name count as one user.
+    if hub.settings.forbid_self_review && view.submitted_by == actor.name {
+        return Err(ServiceError::Forbidden(
+            "the submitter of a task may not review it on this hub; ask somebody else".to_owned(),
+        ));
+    }
     let change = review_change(hub, actor, &view.row, order).await?;
     apply_change(hub, view.row.task_id, change).await
 }
@@ -116,6 +122,7 @@ async fn review_change(
     };
     Ok(TaskChange::Review {
         decision: order.decision,
+        actor: actor.clone().into(),
         record,
         epoch: row.lease.epoch,
         after: row.event_seq,

@@ -46,6 +46,7 @@ pub(crate) async fn submit(
     let new = NewTask {
         retry_of,
         idempotency,
+        actor: Some(actor.clone().into()),
         ..new_task(&task, task_id, &actor.tenant, &actor.name)?
     };
     let (task_id, repeated) = match hub.store.submit(new).await? {

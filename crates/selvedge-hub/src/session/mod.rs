@@ -11,13 +11,14 @@ mod registry;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
 use axum::extract::{Extension, State};
-use axum::http::HeaderMap;
 use axum::response::Response;
 use futures_util::stream::{FuturesOrdered, SplitSink};
 use futures_util::{FutureExt, SinkExt, StreamExt};
-use selvedge_protocol::{HubMessage, SESSION_PROTOCOL, WorkerMessage};
+use selvedge_protocol::{
+    CLOSE_ACCESS_ENDED, CLOSE_NAME_IN_USE, HubMessage, SESSION_PROTOCOL, WorkerMessage,
+};
 use selvedge_store::fault;
 use selvedge_store::hub::ApiToken;
 use tokio::sync::mpsc;
@@ -26,8 +27,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use self::messages::{AnswerFuture, handle_message};
 use self::registry::SessionHandle;
 pub(crate) use self::registry::{PeerWorker, WorkerRegistry};
-use crate::access::{Caller, bearer_token};
-use crate::auth;
+use crate::access::Caller;
+use crate::active_access::AccessKey;
 use crate::hub::Hub;
 
 /// Maximum number of entries of one session that wait for the store.
@@ -50,7 +51,11 @@ enum SessionEnd {
     TimedOut,
     /// The worker sent an invalid message.
     ProtocolError,
-    /// Its token is no longer valid, or another session of the same name replaced it.
+    /// Its token is no longer valid.
+    AccessEnded,
+    /// Another worker of the same name is connected.
+    NameInUse,
+    /// Another session of the same worker replaced it.
     Replaced,
 }
 
@@ -58,10 +63,8 @@ enum SessionEnd {
 pub(crate) async fn upgrade(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
-    headers: HeaderMap,
     upgrade: WebSocketUpgrade,
 ) -> Response {
-    let secret = bearer_token(&headers).map(auth::hash_secret);
     upgrade
         .protocols([SESSION_PROTOCOL])
         .max_message_size(MAX_MESSAGE_BYTES)
@@ -70,7 +73,7 @@ pub(crate) async fn upgrade(
         .write_buffer_size(BUFFER_BYTES)
         .max_write_buffer_size(2 * MAX_MESSAGE_BYTES)
         .on_upgrade(move |socket| async move {
-            let ended = WorkerSession::new(hub, caller.0, secret).run(socket).await;
+            let ended = WorkerSession::new(hub, caller.0).run(socket).await;
             tracing::debug!(?ended, "worker session ended");
         })
 }
@@ -78,27 +81,11 @@ pub(crate) async fn upgrade(
 struct WorkerSession {
     hub: Arc<Hub>,
     identity: ApiToken,
-    /// The hash of its token's secret, to check the token again.
-    secret: Option<[u8; 32]>,
 }
 
 impl WorkerSession {
-    fn new(hub: Arc<Hub>, identity: ApiToken, secret: Option<[u8; 32]>) -> Self {
-        Self {
-            hub,
-            identity,
-            secret,
-        }
-    }
-
-    /// Whether its token is still valid: it may have expired, or another hub on the same database may have
-    /// revoked it. If the store fails, the session continues.
-    async fn is_token_valid(&self) -> bool {
-        let Some(secret) = self.secret else {
-            return false;
-        };
-        let found_token = self.hub.store.find_token_by_hash(secret).await;
-        found_token.is_err() || found_token.is_ok_and(|identity| identity.is_some())
+    const fn new(hub: Arc<Hub>, identity: ApiToken) -> Self {
+        Self { hub, identity }
     }
 
     async fn run(self, socket: WebSocket) -> SessionEnd {
@@ -116,11 +103,21 @@ impl WorkerSession {
         let Some(WorkerMessage::Hello(hello)) = parse_message(&first) else {
             return SessionEnd::ProtocolError;
         };
+        let mut access = self.hub.active_access.open(AccessKey {
+            token_id: self.identity.token_id,
+            session_id: None,
+        });
         let (outgoing, mut waiting) = mpsc::channel(OUTGOING_BUFFER);
-        let handle = self
-            .hub
-            .sessions
-            .connect(&hello, self.identity.token_id, outgoing);
+        let silence_timeout = self.hub.settings.timing.renew_interval() * 2;
+        let connected = self.hub.sessions.connect(&hello, silence_timeout, outgoing);
+        let handle = match connected {
+            Ok(handle) => handle,
+            Err(error) => {
+                tracing::warn!(%error, "a worker was refused");
+                close_with(&mut sink, CLOSE_NAME_IN_USE, &error.to_string()).await;
+                return SessionEnd::NameInUse;
+            }
+        };
         let ended = match handshake::answer_held_leases(&self.hub, &self.identity, &hello).await {
             None => SessionEnd::Disconnected,
             Some(answers) => {
@@ -130,14 +127,23 @@ impl WorkerSession {
                 } else {
                     self.hub.sessions.mark_ready(&handle, &answers);
                     self.hub.wake.notify_one();
-                    self.serve(&handle, &mut sink, &mut stream, &mut waiting)
-                        .await
+                    let serving = self.serve(&handle, &mut sink, &mut stream, &mut waiting);
+                    tokio::select! {
+                        biased;
+                        () = access.ended() => SessionEnd::AccessEnded,
+                        ended = serving => ended,
+                    }
                 }
             }
         };
         self.hub.sessions.disconnect(&handle);
-        // Sends a close frame; a client that has gone does not receive it.
-        let _ = sink.close().await;
+        if ended == SessionEnd::AccessEnded {
+            let reason = "the token was revoked or has expired";
+            close_with(&mut sink, CLOSE_ACCESS_ENDED, reason).await;
+        } else {
+            // Sends a close frame; a client that has gone does not receive it.
+            let _ = sink.close().await;
+        }
         ended
     }
 
@@ -183,10 +189,6 @@ impl WorkerSession {
                         Message::Ping(_) | Message::Pong(_) => {}
                         Message::Text(_) | Message::Binary(_) => {
                             let Some(message) = parse_message(&message) else { return SessionEnd::ProtocolError };
-                            let renews = matches!(message, WorkerMessage::Renew { .. });
-                            if renews && !self.is_token_valid().await {
-                                return SessionEnd::Replaced;
-                            }
                             if has_files(&message) {
                                 // The message needs a lookup first, and earlier answers must be sent before
                                 // it.
@@ -203,6 +205,19 @@ impl WorkerSession {
             }
         }
     }
+}
+
+/// Closes a session and gives the reason. A client that has gone does not receive it.
+async fn close_with(sink: &mut SplitSink<WebSocket, Message>, code: u16, reason: &str) {
+    // The reason of a close frame has at most 123 bytes.
+    let mut reason = reason.to_owned();
+    reason.truncate(reason.floor_char_boundary(123));
+    let frame = CloseFrame {
+        code,
+        reason: reason.into(),
+    };
+    let _ = sink.send(Message::Close(Some(frame))).await;
+    let _ = sink.close().await;
 }
 
 fn has_files(message: &WorkerMessage) -> bool {

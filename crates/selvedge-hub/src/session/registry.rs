@@ -13,7 +13,6 @@ use selvedge_protocol::{
 use selvedge_store::hub::PollRequest;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
-use uuid::Uuid;
 
 /// How long a worker is not offered a task again after declining it: at first it may still be cleaning up
 /// after an earlier lease. The pause doubles each time, up to the maximum.
@@ -38,7 +37,6 @@ impl SessionHandle {
 #[derive(Debug)]
 struct ConnectedWorker {
     number: u64,
-    token: Uuid,
     /// Absent after it has disconnected.
     outgoing: Option<mpsc::Sender<HubMessage>>,
     /// Whether it was welcomed and may receive offers.
@@ -62,7 +60,15 @@ struct ConnectedWorker {
 pub(crate) struct PeerWorker {
     row: WorkerRow,
     since: Timestamp,
+    /// Different for each process; empty from a hub of an earlier release.
+    #[serde(default)]
+    boot_id: String,
 }
+
+/// Another worker of the same name is connected.
+#[derive(Debug, thiserror::Error)]
+#[error("another worker named `{0}` is connected; give each worker its own --name")]
+pub(crate) struct WorkerNameInUseError(String);
 
 /// When a worker declined a task, and for how long it is not offered again.
 #[derive(Debug, Clone, Copy)]
@@ -76,30 +82,46 @@ struct DeclinedOffer {
 pub(crate) struct WorkerRegistry {
     workers: Mutex<BTreeMap<String, ConnectedWorker>>,
     next_session: AtomicU64,
-    peer_workers: Mutex<BTreeMap<String, WorkerRow>>,
+    peer_workers: Mutex<BTreeMap<String, PeerWorker>>,
 }
 
 impl WorkerRegistry {
-    /// Registers a worker's session. An older session of the same name ends.
+    /// Registers a worker's session. An older session of the same process ends, and so does one of another
+    /// process of the same name if nothing was heard from it within `alive_within`: the worker was restarted,
+    /// perhaps on another machine. If that process is alive, there are two workers of one name, and the new one
+    /// is refused.
     pub(crate) fn connect(
         &self,
         hello: &Hello,
-        token: Uuid,
+        alive_within: Duration,
         outgoing: mpsc::Sender<HubMessage>,
-    ) -> SessionHandle {
+    ) -> Result<SessionHandle, WorkerNameInUseError> {
         let number = self.next_session.fetch_add(1, Ordering::Relaxed);
         let mut labels = hello.labels.clone();
         labels.retain(|label| !label.starts_with(RESERVED_LABEL_PREFIX));
         labels.sort();
         labels.dedup();
         let mut workers = self.workers.lock();
+        let is_other_process = |boot_id: &str| !boot_id.is_empty() && boot_id != hello.boot_id;
+        let is_alive_here = workers.get(&hello.worker).is_some_and(|other| {
+            other.outgoing.as_ref().is_some_and(|it| !it.is_closed())
+                && is_other_process(&other.hello.boot_id)
+                && other.last_heard.elapsed() < alive_within
+        });
+        let is_alive_at_peer = || {
+            let peers = self.peer_workers.lock();
+            let other = peers.get(&hello.worker);
+            other.is_some_and(|other| is_other_process(&other.boot_id))
+        };
+        if is_alive_here || is_alive_at_peer() {
+            return Err(WorkerNameInUseError(hello.worker.clone()));
+        }
         if workers.len() >= MAX_REMEMBERED {
             workers.retain(|_, worker| worker.outgoing.is_some());
         }
         let before = workers.remove(&hello.worker);
         let worker = ConnectedWorker {
             number,
-            token,
             outgoing: Some(outgoing),
             is_ready: false,
             hello: hello.clone(),
@@ -114,10 +136,10 @@ impl WorkerRegistry {
             since: Timestamp::now(),
         };
         workers.insert(hello.worker.clone(), worker);
-        SessionHandle {
+        Ok(SessionHandle {
             worker: hello.worker.clone(),
             number,
-        }
+        })
     }
 
     /// Marks a session as welcomed: from now on it may receive offers. Leases that were not confirmed do not
@@ -244,15 +266,6 @@ impl WorkerRegistry {
         }
     }
 
-    /// Ends the sessions of a revoked token.
-    pub(crate) fn end_sessions_of(&self, token: Uuid) {
-        for worker in self.workers.lock().values_mut() {
-            if worker.token == token {
-                worker.outgoing = None;
-            }
-        }
-    }
-
     /// Number of workers that are connected to this hub.
     pub(crate) fn connected(&self) -> usize {
         let workers = self.workers.lock();
@@ -268,7 +281,7 @@ impl WorkerRegistry {
         let here = workers.values().filter(|worker| worker.outgoing.is_some());
         let mut connected = here
             .map(|worker| &worker.labels)
-            .chain(peer_workers.values().map(|worker| &worker.labels))
+            .chain(peer_workers.values().map(|worker| &worker.row.labels))
             .peekable();
         if connected.peek().is_none() {
             return Some("no worker is connected".to_owned());
@@ -284,7 +297,11 @@ impl WorkerRegistry {
 
     /// For people: the current and former workers of this hub, and those connected to peers.
     pub(crate) fn workers(&self) -> Vec<WorkerRow> {
-        let mut rows = self.peer_workers.lock().clone();
+        let peers = self.peer_workers.lock().clone();
+        let mut rows: BTreeMap<String, WorkerRow> = peers
+            .into_iter()
+            .map(|(name, worker)| (name, worker.row))
+            .collect();
         for (name, worker) in self.workers.lock().iter() {
             if worker.outgoing.is_some() || !rows.contains_key(name) {
                 rows.insert(name.clone(), worker_row(name, worker));
@@ -305,6 +322,7 @@ impl WorkerRegistry {
                 ..worker_row(name, worker)
             },
             since: worker.since,
+            boot_id: worker.hello.boot_id.clone(),
         })
         .collect()
     }
@@ -315,30 +333,18 @@ impl WorkerRegistry {
         let mut workers = self.workers.lock();
         let now = Timestamp::now();
         let mut peer_workers = BTreeMap::new();
-        for PeerWorker { row, since } in all {
+        for mut peer_worker in all {
+            let name = peer_worker.row.worker.clone();
             if let Some(worker) = workers
-                .get_mut(&row.worker)
-                .filter(|here| here.since < since)
+                .get_mut(&name)
+                .filter(|here| here.since < peer_worker.since)
             {
                 worker.outgoing = None;
             }
-            let last_seen_at = now;
-            peer_workers.insert(
-                row.worker.clone(),
-                WorkerRow {
-                    last_seen_at,
-                    ..row
-                },
-            );
+            peer_worker.row.last_seen_at = now;
+            peer_workers.insert(name, peer_worker);
         }
         *self.peer_workers.lock() = peer_workers;
-    }
-
-    /// The tokens of all sessions.
-    pub(crate) fn tokens(&self) -> HashSet<Uuid> {
-        let workers = self.workers.lock();
-        let here = workers.values().filter(|worker| worker.outgoing.is_some());
-        here.map(|worker| worker.token).collect()
     }
 }
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use selvedge_hub::{Hub, HubServerHandle, HubSettings, app, generate_token, run};
+use selvedge_hub::{Hub, HubServerHandle, HubSettings, generate_token, run, site};
 use selvedge_protocol::{
     AttemptReport, AttemptStart, EntryHeader, Hello, HubMessage, LeaseTiming, LeaseToken,
     SESSION_PROTOCOL, Scope, TaskAssign, TaskCompletion, TaskResult, WORKER_PATH, WorkerMessage,
 };
-use selvedge_store::hub::{HubStore, PostgresHub, SqliteHub, StoreSettings, TokenStore};
+use selvedge_store::hub::{
+    AuditActor, HubStore, PostgresHub, SqliteHub, StoreSettings, TokenStore,
+};
 use selvedge_testkit::Postgres;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -61,6 +63,7 @@ impl TestDatabase {
 pub(crate) struct HttpAnswer {
     pub(crate) status: u16,
     pub(crate) head: String,
+    pub(crate) raw_head: String,
     pub(crate) body: String,
 }
 
@@ -104,7 +107,7 @@ impl TestHub {
         let host = listener.local_addr().unwrap().to_string();
         settings.hosts = vec![host.clone()];
         let hub = Hub::new(store, settings);
-        let running = Some(run(&hub, app(&hub), listener, None));
+        let running = Some(run(&hub, site(&hub), listener, None));
         Self {
             host,
             hub,
@@ -132,7 +135,11 @@ impl TestHub {
     }
 
     pub(crate) async fn token_of(&self, tenant: &str, scopes: &[Scope]) -> String {
-        let minted = generate_token("test", tenant, scopes, None).unwrap();
+        self.named_token("test", tenant, scopes).await
+    }
+
+    pub(crate) async fn named_token(&self, name: &str, tenant: &str, scopes: &[Scope]) -> String {
+        let minted = generate_token(name, tenant, scopes, None).unwrap();
         let store: &dyn TokenStore = self.hub.store().as_ref();
         store.insert_token(minted.identity).await.unwrap();
         minted.secret
@@ -153,6 +160,7 @@ impl TestHub {
         HttpAnswer {
             status: status.unwrap_or(0),
             head: head.to_lowercase(),
+            raw_head: head.to_owned(),
             body: body.to_owned(),
         }
     }
@@ -218,6 +226,14 @@ pub(crate) struct TestWorker {
 
 impl TestWorker {
     pub(crate) async fn connect(hub: &TestHub, token: &str, hello: &Hello) -> (Self, HubMessage) {
+        let mut worker = Self::open(hub, token).await;
+        worker.send(&WorkerMessage::Hello(hello.clone())).await;
+        let welcome = worker.next().await;
+        (worker, welcome)
+    }
+
+    /// Opens a session without a hello.
+    pub(crate) async fn open(hub: &TestHub, token: &str) -> Self {
         let url = format!("ws://{}{WORKER_PATH}", hub.host);
         let mut request = url.into_client_request().unwrap();
         let headers = request.headers_mut();
@@ -227,10 +243,7 @@ impl TestWorker {
         let (socket, _) = tokio_tungstenite::client_async(request, stream)
             .await
             .unwrap();
-        let mut worker = Self { socket };
-        worker.send(&WorkerMessage::Hello(hello.clone())).await;
-        let welcome = worker.next().await;
-        (worker, welcome)
+        Self { socket }
     }
 
     pub(crate) async fn send(&mut self, message: &WorkerMessage) {
@@ -244,6 +257,24 @@ impl TestWorker {
             .expect("a message");
         let message = message.expect("an open session").unwrap();
         serde_json::from_str(message.to_text().unwrap()).unwrap()
+    }
+
+    /// The next message; `None` if the hub ends the session.
+    pub(crate) async fn try_next(&mut self) -> Option<HubMessage> {
+        let message = timeout(TEST_TIMEOUT, self.socket.next()).await;
+        let message = message.expect("a message")?.ok()?;
+        serde_json::from_str(message.to_text().ok()?).ok()
+    }
+
+    /// The reason that the hub gives when it ends the session.
+    pub(crate) async fn close_reason(&mut self) -> String {
+        loop {
+            match self.socket.next().await {
+                Some(Ok(Message::Close(Some(frame)))) => return frame.reason.to_string(),
+                Some(Ok(message)) if !message.is_close() => {}
+                other => panic!("no reason: {other:?}"),
+            }
+        }
     }
 
     /// Returns once the hub has ended the session.
@@ -295,6 +326,11 @@ impl TestWorker {
         }
         panic!("no assignment in time")
     }
+}
+
+/// The actor of changes that a test makes in the store.
+pub(crate) fn by_test() -> AuditActor {
+    AuditActor::on_database("test")
 }
 
 pub(crate) fn hello(worker: &str) -> Hello {

@@ -7,8 +7,10 @@
     reason = "what cannot be done fails the test that needed it"
 )]
 
+mod access;
 mod harness;
 mod limits;
+mod probes;
 mod replicas;
 mod reviews;
 mod scopes;
@@ -40,10 +42,14 @@ over_both!(
     session::lost_lease_goes_to_another_worker_and_rejects_the_first,
     session::hub_restart_keeps_leases_and_delivers_cancellation,
     session::lease_that_is_not_kept_uses_no_slot,
-    session::token_revoked_by_another_hub_ends_the_session,
     session::silent_worker_does_not_block_tasks,
     reviews::review_applies_to_named_work_and_updates_the_result,
     reviews::review_rejection_or_cancellation_updates_the_result,
+    access::revoked_token_ends_streams_and_worker_sessions,
+    access::dashboard_session_is_not_the_token_and_ends,
+    access::worker_of_a_name_in_use_is_refused,
+    probes::counters_never_decrease_and_separate_accepted_work,
+    reviews::review_by_the_submitter_can_be_forbidden,
     submitting::submit_with_the_same_key_is_one_task,
     submitting::list_is_filtered_and_paged_and_cancel_is_immediate,
     submitting::blob_upload_is_resumed_and_verified,

@@ -1,6 +1,7 @@
 //! Reviews over the REST API: the work that they name, the recorded reviewer, and the task's state afterwards.
 
 use selvedge_core::model::Outcome;
+use selvedge_hub::HubSettings;
 use selvedge_protocol::{Scope, TaskResult};
 use serde_json::{Value, json};
 
@@ -128,4 +129,27 @@ pub(crate) async fn review_rejection_or_cancellation_updates_the_result(database
         assert_eq!(values(&result, &keys), expected, "{action}");
         assert_eq!(done.json()["outcome"], expected[1]);
     }
+}
+
+pub(crate) async fn review_by_the_submitter_can_be_forbidden(database: TestDatabase) {
+    let settings = HubSettings {
+        forbid_self_review: true,
+        ..HubSettings::default()
+    };
+    let hub = TestHub::with_settings(settings, database).await;
+    let ada = hub.named_token("ada", "default", &[Scope::Submit]).await;
+    let bob = hub.named_token("bob", "default", &[Scope::Submit]).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
+    let task = hub.submit(&ada, &json!({"description": "x"})).await;
+    hand_in(&mut worker, 1).await;
+    hub.wait_for_state(&task, &ada, &["needs_review"]).await;
+    let path = format!("/api/v1/tasks/{task}/review");
+    let accept = json!({"decision": "accept", "attempt": 1, "by": "bob"});
+    let refused = hub.post(&path, &ada, &accept).await;
+    assert_eq!(refused.status, 403, "{refused:?}");
+    assert!(refused.body.contains("may not review it"), "{refused:?}");
+    let accepted = hub.post(&path, &bob, &accept).await;
+    assert_eq!(accepted.status, 200, "{accepted:?}");
+    assert_eq!(accepted.json()["review"]["by"], "bob");
 }

@@ -5,11 +5,9 @@ use selvedge_protocol::{
     CostEntry, HeldLease, HubMessage, RefusalCode, RenewalResult, Scope, TaskResult, WorkerMessage,
 };
 use serde_json::json;
-use tokio::time::timeout;
 
 use crate::harness::{
-    TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, begin_run, complete, entry, hello,
-    submit_report,
+    TestDatabase, TestHub, TestWorker, begin_run, complete, entry, hello, submit_report,
 };
 
 fn refusal(message: &HubMessage) -> Option<RefusalCode> {
@@ -240,27 +238,6 @@ pub(crate) async fn lease_that_is_not_kept_uses_no_slot(database: TestDatabase) 
     let (_worker, _) = TestWorker::connect(&hub, &token, &back).await;
     let workers = hub.get("/api/v1/workers", &submit).await.json();
     assert_eq!(workers["workers"][0]["tasks"], json!([]));
-}
-
-pub(crate) async fn token_revoked_by_another_hub_ends_the_session(database: TestDatabase) {
-    let hub = TestHub::with_database(database).await;
-    let token = hub.token(&[Scope::Worker]).await;
-    let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
-    let renew = |id| WorkerMessage::Renew {
-        id,
-        leases: Vec::new(),
-        waiting: Vec::new(),
-    };
-    worker.send(&renew(1)).await;
-    let renewed = worker.next().await;
-    assert!(matches!(renewed, HubMessage::Renewed { id: 1, .. }));
-    // Revoked only in the database: this hub is not notified.
-    let store = hub.hub.store();
-    for identity in store.list_tokens().await.unwrap() {
-        assert!(store.revoke(identity.token_id).await.unwrap());
-    }
-    worker.send(&renew(2)).await;
-    assert!(timeout(TEST_TIMEOUT, worker.wait_for_end()).await.is_ok());
 }
 
 pub(crate) async fn silent_worker_does_not_block_tasks(database: TestDatabase) {

@@ -28,6 +28,12 @@ async fn submit_rejects_invalid_fields_and_large_bodies() {
         .await;
     assert_eq!(answer.status, 400, "{answer:?}");
 
+    let task = json!({"description": "x", "repository": "https://ada:hunter2@git.example/shop"});
+    let answer = hub.post("/api/v1/tasks", &token, &task).await;
+    assert_eq!(answer.status, 422, "{answer:?}");
+    assert_eq!(answer.json()["errors"][0]["field"], "repository");
+    assert!(!answer.body.contains("hunter2"), "{answer:?}");
+
     let task = json!({"description": "x", "max_verification_retries": 99});
     let answer = hub.post("/api/v1/tasks", &token, &task).await;
     assert_eq!(answer.status, 201, "{answer:?}");

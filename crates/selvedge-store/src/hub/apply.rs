@@ -4,7 +4,7 @@
 //! Invariants: an entry counts once, as the next one of its stream; a journal has no gaps; a write under an
 //! earlier lease adds evidence and costs, and changes nothing else.
 
-use selvedge_core::model::AttemptEnd;
+use selvedge_core::model::{AttemptEnd, ReviewRecord};
 use selvedge_protocol::lease::{
     InputDisposition, LeaseError, LeaseEvent, LeaseInput, LeaseRules, LossReason, decide,
 };
@@ -15,6 +15,7 @@ use selvedge_protocol::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::access::{AuditAction, AuditActor, TaskAudit};
 use super::change::{ChangeAnswer, JournalLine, StoredAttempt, TaskChange, WriteSet};
 use super::rows::TaskRecord;
 
@@ -63,6 +64,17 @@ impl ChangeApplier<'_> {
                 self.decide_and_record(LeaseInput::Accept(self.row.lease_token()))
             }
             TaskChange::Lease(input) => self.decide_and_record(input.clone()),
+            TaskChange::Cancel { actor, reason } => {
+                let answer = self.decide_and_record(LeaseInput::Cancel {
+                    by: actor.name.clone(),
+                    reason: reason.clone(),
+                })?;
+                // A repeated request changes nothing.
+                if !self.written.log.is_empty() {
+                    self.record_audit(actor, AuditAction::CancelTask, reason.clone());
+                }
+                Ok(answer)
+            }
             TaskChange::Forget { epoch } => {
                 let token = LeaseToken {
                     lease_epoch: *epoch,
@@ -72,6 +84,7 @@ impl ChangeApplier<'_> {
             }
             TaskChange::Review {
                 decision,
+                actor,
                 record,
                 epoch,
                 after,
@@ -90,10 +103,24 @@ impl ChangeApplier<'_> {
                 // After a retry the task continues, so its state has no reason yet.
                 self.row.reason = (*decision != ReviewDecision::Retry).then(|| record.summary());
                 self.append(events)?;
+                let action = match decision {
+                    ReviewDecision::Accept => AuditAction::AcceptWork,
+                    ReviewDecision::Reject => AuditAction::RejectWork,
+                    ReviewDecision::Retry => AuditAction::RequestAttempt,
+                };
+                self.record_audit(actor, action, audit_detail(record));
                 Ok(answer)
             }
             TaskChange::Entry(entry) => self.entry(entry, stored),
         }
+    }
+
+    fn record_audit(&mut self, actor: &AuditActor, action: AuditAction, detail: String) {
+        self.written.audit = Some(TaskAudit {
+            actor: actor.clone(),
+            action,
+            detail,
+        });
     }
 
     /// Applies an input to the lease and records the resulting events.
@@ -314,6 +341,19 @@ fn is_same_closing(kind: &EntryKind, stored: Option<StoredAttempt>) -> Option<bo
         return None;
     }
     Some(stored.end == end && stored.digest == digest)
+}
+
+/// The reviewed work and the reason, in one line.
+fn audit_detail(record: &ReviewRecord) -> String {
+    let attempt = record.target.attempt.unwrap_or_default();
+    let mut detail = format!("attempt {attempt}");
+    if let Some(tree) = &record.target.tree {
+        detail += &format!(", tree {tree}");
+    }
+    if !record.reason.trim().is_empty() {
+        detail += &format!(": {}", record.reason.trim());
+    }
+    detail
 }
 
 fn refuse(code: RefusalCode, detail: &str) -> ChangeAnswer {

@@ -5,6 +5,7 @@ use selvedge_protocol::lease::{LeaseEvent, LeaseInput};
 use selvedge_protocol::{CostEntry, FileRef, RefusalCode, ReviewDecision, StreamEntry};
 use serde_json::Value;
 
+use super::access::{AuditActor, TaskAudit};
 use super::rows::TaskRecord;
 
 /// A change of a task.
@@ -19,6 +20,13 @@ pub enum TaskChange {
     },
     /// An input that only concerns the lease.
     Lease(LeaseInput),
+    /// A user cancels the task.
+    Cancel {
+        /// The user.
+        actor: AuditActor,
+        /// The reason.
+        reason: String,
+    },
     /// The worker was restarted and does not know of this lease.
     Forget {
         /// The epoch of the lease.
@@ -30,6 +38,8 @@ pub enum TaskChange {
     Review {
         /// The decision.
         decision: ReviewDecision,
+        /// The user.
+        actor: AuditActor,
         /// The reviewer, the reason, and the attempt that was reviewed.
         record: ReviewRecord,
         /// The epoch under which the reviewed attempt was handed in. The decision does not count if there has
@@ -116,6 +126,8 @@ pub struct WriteSet {
     pub files: Vec<FileRef>,
     /// The result: the worker's completion id and the body.
     pub result: Option<(String, String)>,
+    /// An entry of the audit log.
+    pub audit: Option<TaskAudit>,
     /// Whether the task's row changed.
     pub row: bool,
 }

@@ -1,14 +1,16 @@
 //! The hub's storage: the queue of tasks with their leases, the runs' journals and reports, the cost ledger,
 //! blobs and API tokens.
 //!
-//! Small traits ([`Queue`], [`RunRecords`], [`BlobStore`], [`TokenStore`]) are implemented by databases. The
+//! Small traits ([`Queue`], [`RunRecords`], [`BlobStore`], [`TokenStore`], [`AuditStore`]) are implemented by databases. The
 //! meaning of an input is decided in one place, without I/O, by `selvedge_protocol::lease` and [`apply`]. A
 //! database only loads rows, keeps them locked and writes the decision in a transaction, and answers after
 //! the commit. No transaction may be held while an agent works.
 
+mod access;
 mod apply;
 mod change;
 mod error;
+mod overview;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod retention;
@@ -17,6 +19,10 @@ pub mod sqlite;
 mod task_queries;
 mod traits;
 
+pub use access::{
+    AuditAction, AuditActor, AuditChannel, AuditEntry, AuditOrder, AuditQuery, LoginSession,
+    NewLoginSession, RevokeOutcome, TaskAudit,
+};
 pub use apply::apply;
 pub use change::{ChangeAnswer, ChangeOutcome, JournalLine, StoredAttempt, TaskChange, WriteSet};
 pub use error::HubStoreError;
@@ -33,5 +39,6 @@ pub use task_queries::{
     TaskSortOrder,
 };
 pub use traits::{
-    BlobStore, HubStore, Peers, Queue, RunRecords, StoreFuture, StoreSettings, TokenStore,
+    AuditStore, BlobStore, DatabaseStatus, HubStore, Peers, Queue, RunRecords, StoreFuture,
+    StoreSettings, TokenStore,
 };

@@ -6,6 +6,8 @@ use selvedge_protocol::lease::LeaseState;
 use selvedge_protocol::{LeaseId, LeaseToken, TaskState};
 use uuid::Uuid;
 
+use super::access::{AuditAction, AuditActor};
+
 /// A task to submit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewTask {
@@ -15,6 +17,8 @@ pub struct NewTask {
     pub tenant: String,
     /// The name of the token that submitted it.
     pub submitted_by: String,
+    /// The user, for the audit log; `None` for tasks of the hub itself.
+    pub actor: Option<AuditActor>,
     /// The task that this one retries.
     pub retry_of: Option<TaskId>,
     /// The plan that contains it.
@@ -35,6 +39,16 @@ pub struct NewTask {
     pub body: String,
     /// The client's idempotency key and a hash of the whole request.
     pub idempotency: Option<(String, [u8; 32])>,
+}
+
+impl NewTask {
+    /// What a user did, and a detail of it, for the audit log.
+    pub(crate) fn audit(&self) -> (AuditAction, String) {
+        match self.retry_of {
+            None => (AuditAction::SubmitTask, String::new()),
+            Some(task) => (AuditAction::RetryTask, format!("of {task}")),
+        }
+    }
 }
 
 /// The result of a submission.
@@ -254,14 +268,19 @@ pub struct Overview {
     pub states: Vec<(TaskState, u64)>,
     /// Finished tasks by outcome.
     pub outcomes: Vec<(Outcome, u64)>,
-    /// Verified tasks by the number of their reports.
+    /// Tasks with the outcome `verified` because a person accepted their work.
+    pub accepted: u64,
+    /// Tasks that their checks verified, by the number of their reports.
     pub verified_after: Vec<(u32, u64)>,
     /// Finished tasks by the number of their reports.
     pub reports: Vec<(u32, u64)>,
     /// Lost leases over all tasks.
     pub losses: u64,
-    /// Closed attempts by how they ended.
+    /// Closed attempts by how they ended. The interruption of a task's last attempt counts once it is final:
+    /// until then the attempt's report may still arrive.
     pub closings: Vec<(AttemptEnd, u64)>,
+    /// Attempts after the first one of a task, by how the previous attempt ended.
+    pub retries: Vec<(AttemptEnd, u64)>,
     /// The ledger's sum.
     pub cost: LedgerTotal,
     /// Queued tasks by labels.
@@ -308,6 +327,15 @@ pub struct NewApiToken {
     pub hash: [u8; 32],
     /// Its lifetime in milliseconds; `None` until revoked.
     pub lasts_ms: Option<i64>,
+    /// The user who creates it, for the audit log.
+    pub created_by: AuditActor,
+}
+
+impl NewApiToken {
+    /// Its name and scopes, for the audit log.
+    pub(crate) fn audit_detail(&self) -> String {
+        format!("{}, scopes {}", self.name, self.scopes.join(","))
+    }
 }
 
 /// The state of a blob's upload.

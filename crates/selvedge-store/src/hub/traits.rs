@@ -10,6 +10,9 @@ use selvedge_protocol::lease::LeaseRules;
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::access::{
+    AuditActor, AuditEntry, AuditQuery, LoginSession, NewLoginSession, RevokeOutcome,
+};
 use super::change::{ChangeOutcome, JournalLine, TaskChange};
 use super::error::HubStoreError;
 use super::rows::{
@@ -130,7 +133,7 @@ pub trait BlobStore: Send + Sync {
     fn missing(&self, hashes: Vec<String>) -> StoreFuture<'_, Vec<String>>;
 }
 
-/// API tokens.
+/// API tokens, and sessions of the dashboard.
 pub trait TokenStore: Send + Sync {
     /// Inserts a token.
     fn insert_token(&self, token: NewApiToken) -> StoreFuture<'_, ApiToken>;
@@ -140,13 +143,53 @@ pub trait TokenStore: Send + Sync {
     fn find_token_by_hash(&self, hash: [u8; 32]) -> StoreFuture<'_, Option<ApiToken>>;
     /// All tokens.
     fn list_tokens(&self) -> StoreFuture<'_, Vec<ApiToken>>;
-    /// Revokes a token; `false` if it does not exist.
-    fn revoke(&self, token_id: Uuid) -> StoreFuture<'_, bool>;
+    /// Revokes a token, unless it is the last valid one of an administrator of its tenant. Its sessions end.
+    fn revoke(&self, token_id: Uuid, by: AuditActor) -> StoreFuture<'_, RevokeOutcome>;
     /// Records that the tokens were used now.
     fn touch_tokens(&self, tokens: Vec<Uuid>) -> StoreFuture<'_, ()>;
+    /// Inserts a session of the dashboard.
+    fn insert_session(&self, session: NewLoginSession) -> StoreFuture<'_, ()>;
+    /// The session whose cookie has this hash, unless it has ended or its token is not valid.
+    fn find_session_by_hash(&self, hash: [u8; 32]) -> StoreFuture<'_, Option<LoginSession>>;
+    /// All sessions of a tenant that have not ended, the newest first.
+    fn list_sessions(&self, tenant: String) -> StoreFuture<'_, Vec<LoginSession>>;
+    /// Ends a session of a tenant; `false` if there is none that has not ended.
+    fn end_session(
+        &self,
+        tenant: String,
+        session_id: Uuid,
+        by: AuditActor,
+    ) -> StoreFuture<'_, bool>;
+    /// Records that a session was used now.
+    fn touch_session(&self, session_id: Uuid) -> StoreFuture<'_, ()>;
+    /// Those of the given tokens and sessions that give access no longer.
+    fn find_ended_access(
+        &self,
+        tokens: Vec<Uuid>,
+        sessions: Vec<Uuid>,
+    ) -> StoreFuture<'_, Vec<Uuid>>;
+}
+
+/// The audit log, which other operations write in their own transactions.
+pub trait AuditStore: Send + Sync {
+    /// Reads entries.
+    fn audit_entries(&self, query: AuditQuery) -> StoreFuture<'_, Vec<AuditEntry>>;
+    /// Removes at most `limit` entries that are older than so many milliseconds; returns their number.
+    fn purge_audit(&self, older_than_ms: i64, limit: usize) -> StoreFuture<'_, u64>;
+}
+
+/// The state of the database itself.
+pub trait DatabaseStatus: Send + Sync {
+    /// The identity of the database, the same for all hubs that share it.
+    fn database_id(&self) -> Uuid;
+    /// Writes a row and commits it; an error if that is not possible, or if the database was removed.
+    fn probe_writes(&self) -> StoreFuture<'_, ()>;
 }
 
 /// The complete store of a hub.
-pub trait HubStore: Queue + RunRecords + BlobStore + TokenStore {}
+pub trait HubStore:
+    Queue + RunRecords + BlobStore + TokenStore + AuditStore + DatabaseStatus
+{
+}
 
-impl<T: Queue + RunRecords + BlobStore + TokenStore> HubStore for T {}
+impl<T: Queue + RunRecords + BlobStore + TokenStore + AuditStore + DatabaseStatus> HubStore for T {}

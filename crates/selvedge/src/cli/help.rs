@@ -22,7 +22,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Hub commands",
         &[
-            "hub", "worker", "workers", "tokens", "submit", "watch", "cancel", "retry",
+            "hub", "worker", "workers", "tokens", "audit", "submit", "watch", "cancel", "retry",
         ],
     ),
     ("Other commands", &["completions", "man", "help"]),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::server_settings::ServerConfigArgs;
 use crate::logging::LogFormat;
@@ -22,14 +22,20 @@ Examples:
   selvedge hub --listen 0.0.0.0:7700 --host hub.example --tls-cert chain.pem --tls-key key.pem
   selvedge hub --listen 10.0.0.5:7700 --host hub.example --behind-proxy
   PGPASSWORD=… selvedge hub --database postgres://selvedge@db.example/selvedge
-  selvedge hub --config /etc/selvedge/hub.toml --database-url-file /run/secrets/database-url")]
+  selvedge hub --config /etc/selvedge/hub.toml --database-url-file /run/secrets/database-url
+  selvedge hub recover-admin --out admin.token              access without an administrator's token
+
+SIGHUP reads the certificate and its key again.")]
 pub(crate) struct ServeArgs {
+    /// Something else than to serve.
+    #[command(subcommand)]
+    pub(crate) command: Option<HubCommand>,
     /// Address to listen on; port 0 selects any free port, which is printed.
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7700")]
     pub(crate) listen: std::net::SocketAddr,
     /// SQLite file, or postgres://USER@HOST/DATABASE for several hubs [default: `hub/hub.db` in the state
     /// directory].
-    #[arg(long, value_name = "DATABASE")]
+    #[arg(long, value_name = "DATABASE", global = true)]
     pub(crate) database: Option<String>,
     /// File with the database URL, which may contain the password. It is read at the start.
     #[arg(long, value_name = "FILE", conflicts_with = "database", value_hint = clap::ValueHint::FilePath)]
@@ -46,7 +52,7 @@ pub(crate) struct ServeArgs {
     /// Serve plain HTTP to other machines, behind a proxy that terminates TLS.
     #[arg(long, conflicts_with = "tls_cert")]
     pub(crate) behind_proxy: bool,
-    /// Write the first administrator token to this file instead of printing it.
+    /// Write the first administrator token to this file instead of printing it. An existing file is not overwritten.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) admin_token_file: Option<PathBuf>,
     /// Name of the hub, shown to workers.
@@ -70,6 +76,18 @@ pub(crate) struct ServeArgs {
     /// How long journals, files and blobs of ended tasks are kept.
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     pub(crate) retention_days: u64,
+    /// How long entries of the audit log are kept; at least 30 days.
+    #[arg(long, value_name = "DAYS", default_value_t = 730, value_parser = clap::value_parser!(u64).range(30..))]
+    pub(crate) audit_retention_days: u64,
+    /// How long a session of the dashboard lasts without use.
+    #[arg(long, value_name = "HOURS", default_value_t = 12, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) session_idle_hours: u64,
+    /// How long a session of the dashboard lasts at most.
+    #[arg(long, value_name = "HOURS", default_value_t = 168, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) session_hours: u64,
+    /// Refuse reviews of a task by its own submitter.
+    #[arg(long)]
+    pub(crate) forbid_self_review: bool,
     /// Duration of leases, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 30_000, hide = true, value_parser = clap::value_parser!(u64).range(100..))]
     pub(crate) lease_ttl: u64,
@@ -79,4 +97,18 @@ pub(crate) struct ServeArgs {
     /// The file with options, and their origins.
     #[command(flatten)]
     pub(crate) config: ServerConfigArgs,
+}
+
+/// Commands of `selvedge hub`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum HubCommand {
+    /// Create an administrator's token directly in the database.
+    ///
+    /// For a hub of whose administrators nobody has a token any more. Whoever can open the database may do it. The
+    /// token is valid for 24 hours, and its creation is in the audit log. Stop a hub with an SQLite file first.
+    RecoverAdmin {
+        /// Write the token to this new file, readable only by you, instead of printing it.
+        #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+        out: Option<PathBuf>,
+    },
 }

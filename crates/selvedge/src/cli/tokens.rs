@@ -13,7 +13,8 @@ use crate::output::OutputFormat;
 Examples:
   selvedge tokens                                          list all tokens
   selvedge tokens add worker-7 --scope worker --out worker.token
-  selvedge tokens revoke 4f2a9c1e")]
+  selvedge tokens revoke 0197c5d2-…
+  selvedge tokens sessions                                 who is signed in to the dashboard")]
 pub(crate) struct TokensArgs {
     /// The command to run [default: list the tokens].
     #[command(subcommand)]
@@ -39,13 +40,20 @@ pub(crate) enum TokensCommand {
         /// Number of days until the token expires.
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
         days: Option<u32>,
-        /// Write the secret to this file, readable only by you, instead of printing it.
+        /// Write the secret to this new file, readable only by you, instead of printing it.
         #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
         out: Option<PathBuf>,
     },
-    /// Revoke a token.
+    /// Revoke a token. Its sessions, event streams and workers' connections end at once.
     Revoke {
         /// Id of the token, as in the list.
+        id: String,
+    },
+    /// List the sessions of the dashboard.
+    Sessions,
+    /// End a session of the dashboard.
+    EndSession {
+        /// Id of the session, as `selvedge tokens sessions` lists it.
         id: String,
     },
 }

@@ -1,25 +1,26 @@
 //! `selvedge hub`: opens the store, creates the first token, and serves until it receives a signal.
 
-use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::net::SocketAddr;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_core::config::nearest;
 use selvedge_core::model::{Budget, MicroUsd, StepKind, exit_code};
-use selvedge_hub::{Hub, HubSettings, TaskDefaults, acceptor, generate_token, run, site};
+use selvedge_hub::{Hub, HubSettings, ReloadableTls, TaskDefaults, generate_token, run, site};
 use selvedge_protocol::{LeaseTiming, Scope};
 use selvedge_store::fault;
-use selvedge_store::hub::{HubStore, HubStoreError, PostgresHub, SqliteHub, StoreSettings};
+use selvedge_store::hub::{
+    AuditActor, HubStore, HubStoreError, PostgresHub, SqliteHub, StoreSettings,
+};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::environment;
+use super::hub_recovery::recover_admin;
 use super::run_checks::build_runtime;
-use crate::cli::ServeArgs;
+use super::token_file::NewTokenFile;
+use crate::cli::{HubCommand, ServeArgs};
 use crate::error::CliError;
 use crate::local::StateDir;
 use crate::logging;
@@ -27,7 +28,7 @@ use crate::output::print_notice;
 use crate::streams::print_output;
 
 /// The only tenant for now.
-const DEFAULT_TENANT: &str = "default";
+pub(super) const DEFAULT_TENANT: &str = "default";
 /// The variable that may contain the password of the database server, as for other PostgreSQL clients.
 const PASSWORD_VARIABLE: &str = "PGPASSWORD";
 
@@ -37,8 +38,14 @@ pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
         return Ok(exit_code::VERIFIED);
     }
     let settings = hub_settings(args)?;
+    if let Some(HubCommand::RecoverAdmin { out }) = &args.command {
+        return build_runtime()?.block_on(async {
+            let store = open_store(args, &settings).await?;
+            recover_admin(store.as_ref(), out.as_deref()).await
+        });
+    }
     let tls = match (&args.tls_cert, &args.tls_key) {
-        (Some(chain), Some(key)) => Some(acceptor(chain, key).map_err(CliError::usage)?),
+        (Some(chain), Some(key)) => Some(ReloadableTls::load(chain, key).map_err(CliError::usage)?),
         _ => None,
     };
     if tls.is_none() && !args.listen.ip().is_loopback() && !args.behind_proxy {
@@ -55,7 +62,7 @@ pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
 async fn serve(
     args: &ServeArgs,
     mut settings: HubSettings,
-    tls: Option<tokio_rustls::TlsAcceptor>,
+    tls: Option<ReloadableTls>,
 ) -> Result<u8, CliError> {
     let store = open_store(args, &settings).await?;
     fault::failpoint("hub.start.opened");
@@ -68,16 +75,47 @@ async fn serve(
     settings.hosts = allowed_hosts(&args.hosts, at);
     let hub = Hub::new(store, settings);
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let running = run(&hub, site(&hub), listener, tls);
-    outln!("listening on {scheme}://{at}");
     let mut terminate = signal(SignalKind::terminate()).map_err(CliError::infrastructure)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::infrastructure)?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    let mut hangup = signal(SignalKind::hangup()).map_err(CliError::infrastructure)?;
+    let acceptor = tls.as_ref().map(ReloadableTls::acceptor);
+    let running = run(&hub, site(&hub), listener, acceptor);
+    outln!("listening on {scheme}://{at}");
+    if let Some(tls) = &tls {
+        warn_of_certificate_problem(tls, &hub.settings().hosts);
+    }
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hangup.recv() => reload_certificate(tls.as_ref(), &hub.settings().hosts),
+        }
     }
     running.stop().await;
     Ok(exit_code::VERIFIED)
+}
+
+/// Reads the certificate again. A hub must not end because its new certificate is unusable.
+fn reload_certificate(tls: Option<&ReloadableTls>, hosts: &[String]) {
+    let Some(tls) = tls else {
+        tracing::info!("SIGHUP ignored: this hub has no certificate to read again");
+        return;
+    };
+    match tls.reload() {
+        Ok(()) => {
+            tracing::info!("the certificate was read again");
+            warn_of_certificate_problem(tls, hosts);
+        }
+        Err(error) => {
+            tracing::error!(%error, "cannot use the new certificate; the previous one stays in use");
+        }
+    }
+}
+
+fn warn_of_certificate_problem(tls: &ReloadableTls, hosts: &[String]) {
+    if let Some(problem) = tls.find_problem(hosts) {
+        tracing::warn!("{problem}");
+    }
 }
 
 async fn open_store(
@@ -133,9 +171,8 @@ fn open_sqlite(path: &Path, store_settings: StoreSettings) -> Result<Arc<dyn Hub
     let store = SqliteHub::open(path, store_settings).map_err(|error| {
         let cli_error = CliError::infrastructure(format!("cannot use {}: {error}", path.display()));
         match error {
-            HubStoreError::InUse(_) => {
-                cli_error.hint("only one hub at a time can use an SQLite file")
-            }
+            HubStoreError::InUse(_) => cli_error
+                .hint("only one hub at a time can use an SQLite file; stop the other one first"),
             _ => cli_error.hint("choose another file with --database"),
         }
     })?;
@@ -160,23 +197,36 @@ fn database_error(error: &HubStoreError) -> CliError {
 
 /// Creates an administrator token on the first start, and shows it once.
 async fn create_first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<(), CliError> {
+    let existing = store
+        .list_tokens()
+        .await
+        .map_err(CliError::infrastructure)?;
+    if !existing.is_empty() {
+        return Ok(());
+    }
     let scopes = [Scope::Admin];
-    let new_token =
-        generate_token("first administrator", DEFAULT_TENANT, &scopes, None).map_err(|error| {
-            CliError::infrastructure(format!(
-                "cannot get random numbers from the system: {error}"
-            ))
-        })?;
-    // Opened first: a token that cannot be written must not be created.
-    let token_file = args.admin_token_file.as_deref().map(TokenFile::open);
+    let mut new_token = generate_token("first administrator", DEFAULT_TENANT, &scopes, None)
+        .map_err(CliError::no_random_numbers)?;
+    new_token.identity.created_by = AuditActor::on_database("first start of the hub");
+    // Created first: a token that cannot be written must not be created.
+    let token_file = args.admin_token_file.as_deref().map(NewTokenFile::create);
     let token_file = token_file.transpose()?;
+    // Another hub on the database may have been faster.
     let first = store.insert_first_token(new_token.identity).await;
     if first.map_err(CliError::infrastructure)?.is_none() {
         return Ok(());
     }
+    print_secret(&new_token.secret, token_file)
+}
+
+/// Writes the secret of an administrator's token to a file, or prints it.
+pub(super) fn print_secret(
+    secret: &str,
+    token_file: Option<NewTokenFile<'_>>,
+) -> Result<(), CliError> {
     if let Some(token_file) = token_file {
-        let path = token_file.path;
-        match token_file.write(&new_token.secret) {
+        let path = token_file.path();
+        match token_file.write(secret) {
             Ok(()) => {
                 let message = format!("wrote the administrator token to {}", path.display());
                 print_notice(&message);
@@ -186,48 +236,13 @@ async fn create_first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<()
         }
     }
     print_notice("administrator token, shown only once:");
-    if !print_output(format_args!("{}\n", new_token.secret)) {
+    if !print_output(format_args!("{secret}\n")) {
         return Err(CliError::infrastructure(
             "the administrator token could not be printed and is lost",
         )
-        .hint("delete the new database, then start the hub with --admin-token-file FILE"));
+        .hint("create another one: selvedge hub recover-admin --out FILE"));
     }
     Ok(())
-}
-
-/// The file for the administrator's token; removed on drop if it was created but not written.
-struct TokenFile<'a> {
-    path: &'a Path,
-    file: File,
-    is_new: bool,
-}
-
-impl<'a> TokenFile<'a> {
-    fn open(path: &'a Path) -> Result<Self, CliError> {
-        let is_new = !path.exists();
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(path).map_err(|error| {
-            CliError::infrastructure(format!("cannot write {}: {error}", path.display()))
-        })?;
-        Ok(Self { path, file, is_new })
-    }
-
-    fn write(mut self, secret: &str) -> std::io::Result<()> {
-        self.file.set_len(0)?;
-        writeln!(self.file, "{secret}")?;
-        self.file.sync_all()?;
-        self.is_new = false;
-        Ok(())
-    }
-}
-
-impl Drop for TokenFile<'_> {
-    fn drop(&mut self) {
-        if self.is_new {
-            let _ = std::fs::remove_file(self.path);
-        }
-    }
 }
 
 fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
@@ -254,12 +269,18 @@ fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
             .map(|name| parse_check_kind(name, &TaskDefaults::default().checks));
         defaults.checks = kinds.collect::<Result<_, _>>()?;
     }
+    let hours = |count: u64| Duration::from_secs(count.saturating_mul(3_600));
+    let days = |count: u64| hours(count.saturating_mul(24));
     Ok(HubSettings {
         name: args.name.clone(),
         timing: LeaseTiming::of_ttl(Duration::from_millis(args.lease_ttl)),
         defaults,
         https: args.tls_cert.is_some() || args.behind_proxy,
-        retention: Duration::from_secs(args.retention_days.saturating_mul(24 * 3_600)),
+        retention: days(args.retention_days),
+        audit_retention: days(args.audit_retention_days),
+        session_idle_timeout: hours(args.session_idle_hours),
+        session_lifetime: hours(args.session_hours),
+        forbid_self_review: args.forbid_self_review,
         ..HubSettings::default()
     })
 }

@@ -11,6 +11,7 @@ mod fleet;
 mod gc;
 mod hook;
 mod hub;
+mod hub_recovery;
 mod init;
 mod install;
 mod isolated_clone;
@@ -27,6 +28,7 @@ mod show;
 mod standalone_judging;
 mod stats;
 mod task_file;
+mod token_file;
 mod ui;
 mod verify;
 
@@ -64,6 +66,7 @@ pub(crate) fn run(command: CliCommand) -> Result<u8, CliError> {
         CliCommand::Retry(args) => fleet::retry(&args),
         CliCommand::Workers(args) => fleet::workers(&args),
         CliCommand::Tokens(args) => fleet::tokens(&args),
+        CliCommand::Audit(args) => fleet::audit(&args),
         CliCommand::Worker(args) => fleet::worker(*args),
         CliCommand::Config(command) => config::run(&command),
         CliCommand::Attest(command) => attest::run(&command),

@@ -31,6 +31,8 @@ pub(crate) struct HubCredentials {
     /// Ends with `/`.
     pub(crate) url: Url,
     pub(crate) token: String,
+    /// The file with the token, which may get a new one.
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 impl HubArgs {
@@ -62,13 +64,11 @@ impl HubArgs {
                     .hint("use --token-file FILE, or set SELVEDGE_TOKEN")
             })?,
         };
-        let token = token.trim().to_owned();
-        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(CliError::usage(
-                "invalid token for the hub: must be one line without spaces",
-            ));
-        }
-        Ok(Some(HubCredentials { url, token }))
+        Ok(Some(HubCredentials {
+            url,
+            token: validate_token(&token)?,
+            token_file: self.token_file.clone(),
+        }))
     }
 
     /// The credentials for commands that need a hub.
@@ -109,6 +109,21 @@ fn parse_hub_url(address: &str) -> Result<Url, CliError> {
     Ok(url)
 }
 
+fn validate_token(text: &str) -> Result<String, CliError> {
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(CliError::usage(
+            "invalid token for the hub: must be one line without spaces",
+        ));
+    }
+    Ok(token.to_owned())
+}
+
+/// The token that a file contains now; `None` while there is none, for example because it is being replaced.
+pub(super) fn read_current_token(file: &Path) -> Option<String> {
+    validate_token(&read_token_file(file).ok()?).ok()
+}
+
 fn read_token_file(file: &Path) -> Result<String, CliError> {
     let failed = |why: &dyn std::fmt::Display| {
         CliError::usage(format!(
@@ -127,7 +142,7 @@ fn read_token_file(file: &Path) -> Result<String, CliError> {
 
 impl std::fmt::Debug for HubCredentials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Account")
+        f.debug_struct("HubCredentials")
             .field("url", &self.url.as_str())
             .finish_non_exhaustive()
     }

@@ -13,6 +13,8 @@ pub(crate) enum HubError {
         /// The hub's URL.
         hub: String,
         why: String,
+        /// Whether the hub may have received the request.
+        was_sent: bool,
     },
     /// The hub rejected the request.
     #[error("the hub rejected the request: {}", describe_problem(.problem))]
@@ -50,10 +52,48 @@ impl HubError {
         }
     }
 
+    /// Whether the hub may have carried the request out.
+    pub(crate) const fn may_have_arrived(&self) -> bool {
+        match self {
+            Self::Unreachable { was_sent, .. } => *was_sent,
+            Self::Refused { .. } | Self::InvalidResponse(_) => true,
+            Self::File(_) => false,
+        }
+    }
+
+    /// Whether the hub does not accept the token.
+    pub(crate) fn is_unauthorized(&self) -> bool {
+        matches!(self, Self::Refused { status: 401, .. })
+    }
+
     /// Whether the resource does not exist.
     pub(crate) fn is_missing(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
     }
+}
+
+/// What is wrong with a certificate that this program rejects.
+fn certificate_hint(error: &HubError) -> Option<&'static str> {
+    let HubError::Unreachable { why, .. } = error else {
+        return None;
+    };
+    let hints = [
+        (
+            "CaUsedAsEndEntity",
+            "the hub's certificate is marked as a certificate authority, as `openssl req -x509` does by default; \
+             create it with: -addext 'basicConstraints=critical,CA:FALSE' -addext 'subjectAltName=DNS:NAME'",
+        ),
+        (
+            "not valid for",
+            "use a name that the certificate's subjectAltName lists (a common name does not count)",
+        ),
+        (
+            "UnknownIssuer",
+            "trust the issuer of the hub's certificate: SSL_CERT_FILE=FILE",
+        ),
+    ];
+    let hint = hints.into_iter().find(|(text, _)| why.contains(text));
+    hint.map(|(_, hint)| hint)
 }
 
 impl From<HubError> for CliError {
@@ -68,7 +108,10 @@ impl From<HubError> for CliError {
             Self::infrastructure(&error)
         };
         let HubError::Refused { status, problem } = &error else {
-            return cli_error;
+            return match certificate_hint(&error) {
+                Some(hint) => cli_error.hint(hint),
+                None => cli_error,
+            };
         };
         let mut cli_error = cli_error;
         for field in &problem.errors {

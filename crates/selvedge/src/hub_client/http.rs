@@ -1,27 +1,42 @@
 //! Requests to a hub's REST API.
 
-use std::sync::Once;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Once};
+use std::time::{Duration, Instant};
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use parking_lot::RwLock;
+use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderName, HeaderValue, InvalidHeaderValue};
 use reqwest::{Client, Method, RequestBuilder, Response, Url};
+use selvedge_core::sanitize::sanitize_text;
 use selvedge_protocol::{API_PATH, Problem};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
-use super::credentials::HubCredentials;
+use super::credentials::{HubCredentials, read_current_token};
 use super::error::HubError;
+use crate::output::print_notice;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for a response that is not a stream.
 const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
+const IDEMPOTENCY_HEADER: &str = "idempotency-key";
+/// How long a request whose answer was lost is sent again.
+const RESEND_PERIOD: Duration = Duration::from_secs(30);
+/// First and longest delay before it is sent again.
+const MIN_RESEND_DELAY: Duration = Duration::from_millis(200);
+const MAX_RESEND_DELAY: Duration = Duration::from_secs(5);
 /// Size limit for the description of a rejected request.
 const MAX_PROBLEM_BYTES: usize = 64 * 1024;
 
+/// A client of a hub. Clones share the token.
 #[derive(Debug, Clone)]
 pub(crate) struct HubClient {
     http: Client,
     base: Url,
+    /// The header with the token.
+    authorization: Arc<RwLock<HeaderValue>>,
+    token_file: Option<PathBuf>,
 }
 
 impl HubClient {
@@ -32,14 +47,12 @@ impl HubClient {
         let failed = |why: &dyn std::fmt::Display| HubError::Unreachable {
             hub: base.to_string(),
             why: why.to_string(),
+            was_sent: false,
         };
-        let mut bearer = HeaderValue::from_str(&format!("Bearer {}", credentials.token))
-            .map_err(|error| failed(&error))?;
-        bearer.set_sensitive(true);
-        let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
+        let authorization =
+            authorization_header(&credentials.token).map_err(|error| failed(&error))?;
         // A redirect could send the token to another host.
         let mut builder = Client::builder()
-            .default_headers(headers)
             .http1_only()
             .connect_timeout(CONNECT_TIMEOUT)
             .redirect(reqwest::redirect::Policy::none());
@@ -47,7 +60,29 @@ impl HubClient {
             builder = builder.no_proxy();
         }
         let http = builder.build().map_err(|error| failed(&error))?;
-        Ok(Self { http, base })
+        Ok(Self {
+            http,
+            base,
+            authorization: Arc::new(RwLock::new(authorization)),
+            token_file: credentials.token_file.clone(),
+        })
+    }
+
+    /// The file that the token was read from.
+    pub(crate) fn token_file(&self) -> Option<&Path> {
+        self.token_file.as_deref()
+    }
+
+    /// Reads the token file again; returns whether it contains another token, which is used from now on.
+    pub(crate) fn reload_token(&self) -> bool {
+        let token = self.token_file.as_deref().and_then(read_current_token);
+        let Some(header) = token.and_then(|token| authorization_header(&token).ok()) else {
+            return false;
+        };
+        let mut authorization = self.authorization.write();
+        let is_new = *authorization != header;
+        *authorization = header;
+        is_new
     }
 
     /// The hub's URL, for messages.
@@ -114,7 +149,41 @@ impl HubClient {
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
-        self.http.request(method, url)
+        let authorization = self.authorization.read().clone();
+        self.http
+            .request(method, url)
+            .header(AUTHORIZATION, authorization)
+    }
+
+    /// Posts a request that the hub carries out once, however often it is sent: after a lost answer it is sent
+    /// again with the same key. Without a key, a random one is used.
+    pub(crate) async fn post_once<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+        key: Option<&str>,
+    ) -> Result<T, HubError> {
+        let key = key.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
+        let give_up_at = Instant::now() + RESEND_PERIOD;
+        let (mut wait, mut may_be_done) = (MIN_RESEND_DELAY, false);
+        loop {
+            let headers = [(IDEMPOTENCY_HEADER, key.clone())];
+            let error = match self.post(path, body, &headers).await {
+                Err(error) if error.is_retryable() => error,
+                answer => return answer,
+            };
+            // If no request has reached the hub, nothing is lost by failing at once.
+            may_be_done |= error.may_have_arrived();
+            if !may_be_done || Instant::now() + wait > give_up_at {
+                return Err(error);
+            }
+            print_notice(&format!(
+                "{}; sending it again",
+                sanitize_text(&error.to_string())
+            ));
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(MAX_RESEND_DELAY);
+        }
     }
 
     /// Sends a request; any status but success and 1xx is an error.
@@ -178,8 +247,15 @@ impl HubClient {
             } else {
                 why
             },
+            was_sent: !error.is_connect(),
         }
     }
+}
+
+fn authorization_header(token: &str) -> Result<HeaderValue, InvalidHeaderValue> {
+    let mut header = HeaderValue::from_str(&format!("Bearer {token}"))?;
+    header.set_sensitive(true);
+    Ok(header)
 }
 
 fn is_local(url: &Url) -> bool {

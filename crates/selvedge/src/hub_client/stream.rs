@@ -1,16 +1,23 @@
 //! A task's server-sent events: journal events, activities and state changes as they happen. A broken stream can be
 //! resumed after the last event received.
 
+use std::time::Duration;
+
 use reqwest::header::{ACCEPT, HeaderName};
 use reqwest::{Method, Response};
 use selvedge_core::model::{Envelope, TaskId};
 use selvedge_protocol::{ProgressEvent, TaskRow};
+
+use tokio::time::timeout;
 
 use super::error::HubError;
 use super::http::HubClient;
 
 /// Size limit for one server-sent event.
 const MAX_EVENT_BYTES: usize = 64 * 1024 * 1024;
+
+/// How long a stream may be silent.
+const SILENCE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An item of a task's stream.
 #[derive(Debug)]
@@ -56,7 +63,11 @@ impl TaskStream {
                     return Ok(Some(frame));
                 }
             }
-            match self.response.chunk().await {
+            // The hub sends a comment every 15 seconds: a silent connection is broken.
+            let Ok(chunk) = timeout(SILENCE_TIMEOUT, self.response.chunk()).await else {
+                return Ok(None);
+            };
+            match chunk {
                 Ok(Some(chunk)) if self.pending.len() + chunk.len() <= MAX_EVENT_BYTES => {
                     self.pending.extend_from_slice(&chunk);
                 }

@@ -109,6 +109,8 @@ impl Authenticator for OneTimeLoginLink {
             name: "this machine".to_owned(),
             can_act: true,
             tenant: None,
+            token_id: None,
+            session_id: None,
         });
         Box::pin(async move { user })
     }

@@ -1,6 +1,7 @@
 //! The connection to the hub. It has its own thread and runtime, so that leases are renewed whatever the tasks do. It
 //! reconnects, with jitter, as long as the worker runs.
 
+use std::path::Path;
 use std::time::Duration;
 
 use futures_util::stream::SplitSink;
@@ -10,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{self, Message};
 
-use super::connection_session::{ConnectionEnd, ConnectionSession};
+use super::connection_session::{ConnectionEnd, ConnectionError, ConnectionSession};
 use super::lease::LeaseTable;
 use crate::hub_client::{HubClient, HubError};
 
@@ -18,6 +19,8 @@ use crate::hub_client::{HubClient, HubError};
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(15);
 /// First delay.
 const MIN_RECONNECT_DELAY: Duration = Duration::from_millis(100);
+/// How often the token file is read while there is no connection.
+const TOKEN_FILE_INTERVAL: Duration = Duration::from_millis(500);
 /// Frames waiting to be sent; senders wait if the queue is full.
 const FRAME_QUEUE_CAPACITY: usize = 64;
 
@@ -97,6 +100,8 @@ async fn maintain_connection(
 ) {
     let mut wait = MIN_RECONNECT_DELAY;
     for connection in 1_u64.. {
+        // The token may have been replaced since.
+        hub.reload_token();
         let event = match hub.open_session().await {
             Ok(socket) => {
                 let mut session = ConnectionSession::new(connection, &identity, &events);
@@ -111,19 +116,37 @@ async fn maintain_connection(
                     ConnectionEnd::WorkerGone => return,
                 }
             }
+            Err(error) if error.is_unauthorized() && hub.token_file().is_some() => {
+                let file = hub.token_file().unwrap_or(Path::new("")).display();
+                ConnectionEvent::Disconnected(format!("{error}; waiting for a new token in {file}"))
+            }
             Err(error) if !error.is_retryable() => ConnectionEvent::Refused(error),
             Err(error) => ConnectionEvent::Disconnected(error.to_string()),
         };
         for worker_lease in identity.leases.all() {
             worker_lease.update_status(|status| status.connection = 0);
         }
-        if events.send(event).await.is_err() {
+        let is_refused = matches!(event, ConnectionEvent::Refused(_));
+        if events.send(event).await.is_err() || is_refused {
             return;
         }
         // Half of the delay is jitter, so that not all workers reconnect at once after a hub's restart.
         let pause = wait.mul_f64(0.5 + fastrand::f64() / 2.0);
-        tokio::time::sleep(pause).await;
         wait = (wait * 2).min(MAX_RECONNECT_DELAY);
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = wait_for_new_token(&hub) => wait = MIN_RECONNECT_DELAY,
+        }
+    }
+}
+
+/// Returns once the token file contains another token.
+async fn wait_for_new_token(hub: &HubClient) {
+    loop {
+        tokio::time::sleep(TOKEN_FILE_INTERVAL).await;
+        if hub.reload_token() {
+            return;
+        }
     }
 }
 
@@ -187,16 +210,19 @@ async fn write_frames<S>(
 }
 
 /// Reads the next text frame; `None` if the connection is closed.
-pub(super) async fn read_text_frame<S>(stream: &mut S) -> Option<Result<String, tungstenite::Error>>
+pub(super) async fn read_text_frame<S>(stream: &mut S) -> Option<Result<String, ConnectionError>>
 where
     S: futures_util::Stream<Item = Result<Message, tungstenite::Error>> + Unpin,
 {
     loop {
         match stream.next().await? {
             Ok(Message::Text(text)) => return Some(Ok(text.as_str().to_owned())),
+            Ok(Message::Close(Some(frame))) if !frame.reason.is_empty() => {
+                return Some(Err(ConnectionError::Closed(frame.reason.to_string())));
+            }
             Ok(Message::Close(_)) => return None,
             Ok(_) => {}
-            Err(error) => return Some(Err(error)),
+            Err(error) => return Some(Err(error.into())),
         }
     }
 }

@@ -28,6 +28,8 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(20);
 pub(super) enum ConnectionError {
     #[error("the hub closed the session")]
     ClosedByHub,
+    #[error("the hub closed the session: {0}")]
+    Closed(String),
     #[error("the hub does not respond")]
     NoResponse,
     #[error("the connection to the hub is closed")]
@@ -108,7 +110,7 @@ impl<'a> ConnectionSession<'a> {
                 }
                 frame = read_text_frame(&mut stream) => match frame {
                     None => return ConnectionEnd::Broken(ConnectionError::ClosedByHub),
-                    Some(Err(error)) => return ConnectionEnd::Broken(error.into()),
+                    Some(Err(error)) => return ConnectionEnd::Broken(error),
                     Some(Ok(text)) => {
                         if let Some(ended) = self.handle_message(&text).await {
                             return ended;

@@ -99,7 +99,8 @@ impl EntrySender {
         for upload in uploads {
             match self.hub.upload(&upload.path, &upload.file).await {
                 Ok(()) => fault::failpoint("worker.file.uploaded"),
-                Err(error) if error.is_retryable() => {
+                // A worker whose token has ended may get another one.
+                Err(error) if error.is_retryable() || error.is_unauthorized() => {
                     tokio::time::sleep(UPLOAD_RETRY_DELAY).await;
                     return false;
                 }

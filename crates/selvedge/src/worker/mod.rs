@@ -42,7 +42,7 @@ use self::outbox::AsyncOutbox;
 use self::task_runner::{TaskExit, TaskRunner};
 use self::task_workspace::WorkDirs;
 use crate::error::CliError;
-use crate::hub_client::{HubClient, HubCredentials};
+use crate::hub_client::{HubClient, HubCredentials, HubError};
 use crate::logging;
 use crate::telemetry::Telemetry;
 use crate::terminal::style;
@@ -265,8 +265,12 @@ impl WorkerRuntime {
         let mut connected = 0_u64;
         let mut last_error = String::new();
         let mut signals = 0_u32;
+        let mut refusal = None;
         loop {
             if self.draining && self.running_tasks.is_empty() {
+                if let Some(error) = refusal {
+                    return Err(CliError::from(error));
+                }
                 log_line("no running tasks left: exiting");
                 return Ok(self.exit_code(signals > 0));
             }
@@ -279,7 +283,7 @@ impl WorkerRuntime {
                     self.finish_task(ended);
                     false
                 }
-                event = events.recv() => {
+                event = events.recv(), if refusal.is_none() => {
                     match event {
                         None => return Err(CliError::infrastructure("the connection to the hub has stopped")),
                         Some(ConnectionEvent::Offer(assign, connection)) => self.handle_offer(*assign, connection).await,
@@ -297,7 +301,10 @@ impl WorkerRuntime {
                             log_line(&format!("not connected: {why}"));
                             last_error = why;
                         }
-                        Some(ConnectionEvent::Refused(error)) => return Err(error.into()),
+                        Some(ConnectionEvent::Refused(error)) => {
+                            self.give_up_tasks(&error);
+                            refusal = Some(error);
+                        }
                     }
                     false
                 }
@@ -343,6 +350,18 @@ impl WorkerRuntime {
         let is_idle = self.running_tasks.is_empty() && !self.draining;
         let timeout = self.lifetime.idle_timeout.filter(|_| is_idle)?;
         self.idle_since.checked_add(timeout)
+    }
+
+    /// Ends the work on all tasks after the hub has rejected this worker: nothing can be handed in any more. The
+    /// hub assigns the tasks again when their leases expire.
+    fn give_up_tasks(&mut self, error: &HubError) {
+        self.draining = true;
+        for worker_lease in self.leases.all() {
+            let reason = error.to_string();
+            worker_lease.update_status(|status| {
+                status.lost_reason.get_or_insert(reason);
+            });
+        }
     }
 
     async fn start_draining(&mut self, connection: u64, why: &str) {

@@ -1,6 +1,7 @@
 //! A hub, workers and clients, all of them the real binary: submitted tasks are carried out, whichever process
 //! is killed meanwhile.
 
+mod access;
 mod configuration;
 mod defaults;
 pub(crate) mod fixture;
@@ -11,5 +12,6 @@ mod once;
 mod plans;
 mod replicas;
 mod reviews;
+mod submitting;
 mod tls;
 mod whole;

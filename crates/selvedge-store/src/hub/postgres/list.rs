@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::PostgresHub;
 use super::columns::{self, LEDGER_SUMS, PostgresColumns, ROW_COLUMNS, VIEW_COLUMNS, text};
 use crate::hub::error::HubStoreError;
+use crate::hub::overview::{ACCEPTED, CLOSINGS, RETRIES, VERIFIED_BY_CHECKS};
 use crate::hub::rows::{ListFilter, ListPage, Overview, QueuedGroup};
 use crate::hub::sqlite::columns::{damaged, from_word, parsed};
 
@@ -83,14 +84,19 @@ pub(super) async fn overview(hub: &PostgresHub) -> Result<Overview, HubStoreErro
     for (outcome, count) in counts(hub, &by_outcome).await? {
         overview.outcomes.push((from_word(outcome)?, count));
     }
-    let closings =
-        "SELECT closed_as, count(*) FROM attempt WHERE closed_as IS NOT NULL GROUP BY closed_as";
-    for (closing, count) in counts(hub, closings).await? {
-        overview.closings.push((from_word(closing)?, count));
+    for (sql, into) in [
+        (CLOSINGS, &mut overview.closings),
+        (RETRIES, &mut overview.retries),
+    ] {
+        for (closing, count) in counts(hub, sql).await? {
+            into.push((from_word(closing)?, count));
+        }
     }
+    let accepted = hub.rows(ACCEPTED, &[]).await?;
+    overview.accepted = PostgresColumns::of(single_row(&accepted)?).count()?;
     for (wanted, into) in [
         (over, &mut overview.reports),
-        ("outcome = 'verified'", &mut overview.verified_after),
+        (VERIFIED_BY_CHECKS, &mut overview.verified_after),
     ] {
         let sql = format!(
             "SELECT reports::text, count(*) FROM task WHERE {wanted} GROUP BY reports ORDER BY reports"

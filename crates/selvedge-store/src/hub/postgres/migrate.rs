@@ -5,7 +5,10 @@ use tokio_postgres::{Client, Transaction};
 
 use crate::hub::error::HubStoreError;
 
-const MIGRATIONS: &[&str] = &[include_str!("migrations/001_hub.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/001_hub.sql"),
+    include_str!("migrations/003_access.sql"),
+];
 
 /// Migrates the schema to this program's version; another hub that starts at the same time waits.
 pub(super) async fn migrate(client: &mut Client) -> Result<(), HubStoreError> {

@@ -5,6 +5,7 @@
 //! [`super::apply()`] decides the effect of a change; this module locks, loads and writes rows. The server's
 //! clock is the only one that is used.
 
+mod access;
 mod address;
 mod assignments;
 mod batch_writer;
@@ -33,6 +34,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
+use uuid::Uuid;
 
 use self::address::DatabaseAddress;
 use self::assignments::AssignmentWriter;
@@ -56,6 +58,7 @@ pub struct PostgresHub {
     claims: BatchWriter<AssignmentWriter>,
     submissions: BatchWriter<SubmissionWriter>,
     pool: Pool,
+    database_id: Uuid,
     peer_changes: watch::Receiver<u64>,
     peer_listener: JoinHandle<()>,
 }
@@ -83,6 +86,8 @@ impl PostgresHub {
         migrate::migrate(&mut client).await.map_err(at_server)?;
         let forgotten = commit_marker::delete_old_markers(&client).await;
         forgotten.map_err(|error| at_server(error.into()))?;
+        let database_id = access::load_database_id(&client).await;
+        let database_id = database_id.map_err(at_server)?;
         drop(client);
         let rules = settings.rules;
         let bell = Arc::new(NotifyDebouncer::default());
@@ -104,6 +109,7 @@ impl PostgresHub {
             claims: BatchWriter::start(connector.clone(), Arc::new(claims)),
             submissions: BatchWriter::start(connector.clone(), Arc::new(submissions)),
             pool: connector.pool(POOL_SIZE)?,
+            database_id,
             peer_changes,
             peer_listener: tokio::spawn(peers::run(connector, bell, sender)),
         })

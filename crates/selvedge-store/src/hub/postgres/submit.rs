@@ -30,15 +30,15 @@ const KEYS: &str = "
     FROM unnest($1::text[], $2::text[]) AS k (tenant, key)
     JOIN idempotency i ON i.tenant = k.tenant AND i.key = k.key";
 const RELEASE_KEYS: &str = "DELETE FROM idempotency WHERE tenant = $1 AND key = $2";
-/// Inserts the request, the task and the first line of its log.
+/// Inserts the request, the task, the first line of its log, and the entry of the audit log.
 const INSERT: &str = "
     WITH asked AS (
         SELECT *, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
         FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[],
                     $7::text[], $8::smallint[], $9::text[], $10::integer[], $11::text[], $13::uuid[],
-                    $14::text[])
+                    $14::text[], $15::uuid[], $16::text[], $17::text[], $18::text[])
              AS a (task_id, tenant, submitted_by, retry_of, title, agent, place, priority, labels,
-                   max_attempts, body, part_of, subtask)
+                   max_attempts, body, part_of, subtask, actor_token, channel, action, detail)
     ), taken AS (
         INSERT INTO request (task_id, tenant, submitted_by, retry_of, title, agent, place, priority,
                              max_attempts, created_at, body, part_of, subtask)
@@ -52,6 +52,11 @@ const INSERT: &str = "
         SELECT t.task_no, t.created_at - t.priority * $12::bigint, a.labels::jsonb, 'queued', 1,
                t.created_at
         FROM taken t JOIN asked a ON a.task_id = t.task_id
+    ), audited AS (
+        INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
+        SELECT t.created_at, a.tenant, a.submitted_by, a.actor_token, a.channel, a.action,
+               a.task_id::text, a.detail
+        FROM taken t JOIN asked a ON a.task_id = t.task_id WHERE a.channel IS NOT NULL
     ), told AS (
         INSERT INTO log SELECT task_no, 1, created_at, '{\"type\":\"submitted\"}' FROM taken
     )
@@ -252,6 +257,13 @@ async fn insert(
     let subtasks: Vec<_> = parts
         .map(|it| optional_text(it.map(|it| &it.subtask)))
         .collect();
+    let actors = jobs.iter().map(|job| job.actor.as_ref());
+    let actor_tokens: Vec<Option<Uuid>> = actors.clone().map(|it| it?.token_id).collect();
+    let channels: Vec<Option<&str>> = actors.map(|it| Some(it?.channel.as_str())).collect();
+    let audits = jobs.iter().map(|job| job.audit());
+    let (actions, details): (Vec<&str>, Vec<String>) = audits
+        .map(|(action, detail)| (action.as_str(), detail))
+        .unzip();
     let rows = link
         .client
         .query(
@@ -271,6 +283,10 @@ async fn insert(
                 &PRIORITY_STEP_MS,
                 &plans,
                 &subtasks,
+                &actor_tokens,
+                &channels,
+                &actions,
+                &details,
             ],
         )
         .await?;

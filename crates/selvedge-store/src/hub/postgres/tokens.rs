@@ -1,26 +1,36 @@
-//! API tokens, found by the hash of their secret, never by the secret.
+//! API tokens and sessions, found by the hash of their secret, never by the secret.
 
-use tokio_postgres::Row;
+use std::borrow::Cow;
+
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresHub;
 use super::columns::{NOW, PostgresColumns, text};
+use crate::hub::access::{AuditAction, AuditActor, LoginSession, NewLoginSession, RevokeOutcome};
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{ApiToken, NewApiToken};
 use crate::hub::sqlite::columns::damaged;
 use crate::hub::traits::{StoreFuture, TokenStore};
 
-const COLUMNS: &str = "token_id, name, prefix, tenant, scopes, created_at, expires_at, \
-                       last_used_at, revoked_at";
+/// The columns of a token `t`.
+pub(super) const TOKEN_COLUMNS: &str = "t.token_id, t.name, t.prefix, t.tenant, t.scopes, \
+    t.created_at, t.expires_at, t.last_used_at, t.revoked_at";
 
 /// Inserts a token if the condition holds; repeating the statement changes nothing.
 fn insert_token_query(condition: &str) -> String {
     format!(
-        "INSERT INTO token (token_id, name, prefix, tenant, scopes, hash, created_at, expires_at)
-         SELECT $1, $2, $3, $4, $5, $6, now, now + least($7::bigint, 9000000000000000)
-         FROM (SELECT {NOW} AS now) AS clock WHERE {condition}
-         ON CONFLICT (token_id) DO UPDATE SET name = token.name
-         RETURNING {COLUMNS}"
+        "WITH t AS (
+             INSERT INTO token (token_id, name, prefix, tenant, scopes, hash, created_at, expires_at)
+             SELECT $1, $2, $3, $4, $5, $6, now, now + least($7::bigint, 9000000000000000)
+             FROM (SELECT {NOW} AS now) AS clock WHERE {condition}
+             ON CONFLICT (token_id) DO UPDATE SET name = token.name
+             RETURNING *, xmax = 0 AS is_new
+         ), audited AS (
+             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
+             SELECT created_at, tenant, $8, $9, $10, $11, token_id::text, $12 FROM t WHERE is_new
+         )
+         SELECT {TOKEN_COLUMNS} FROM t"
     )
 }
 
@@ -30,24 +40,113 @@ impl PostgresHub {
         condition: &str,
         token: &NewApiToken,
     ) -> Result<Option<ApiToken>, HubStoreError> {
-        let scopes = serde_json::to_string(&token.scopes).map_err(damaged)?;
-        let (name, prefix, tenant) = (text(&token.name), text(&token.prefix), text(&token.tenant));
-        let hash = token.hash.as_slice();
-        let rows = self
-            .rows(
-                &insert_token_query(condition),
-                &[
-                    &token.token_id,
-                    &name,
-                    &prefix,
-                    &tenant,
-                    &scopes,
-                    &hash,
-                    &token.lasts_ms,
-                ],
-            )
+        let columns = NewTokenColumns::of(token)?;
+        let query = insert_token_query(condition);
+        let rows = self.rows(&query, &columns.values()).await?;
+        let first = rows.first().map(PostgresColumns::of);
+        first.map(|mut cells| read_token(&mut cells)).transpose()
+    }
+
+    /// Revokes a token. The lock keeps two administrators from revoking each other's last token at the same
+    /// time.
+    async fn revoke_token(
+        &self,
+        token_id: Uuid,
+        by: &AuditActor,
+    ) -> Result<RevokeOutcome, HubStoreError> {
+        let mut client = self.pool.get().await?;
+        let transaction = client.transaction().await?;
+        transaction
+            .batch_execute("LOCK TABLE token IN SHARE ROW EXCLUSIVE MODE")
             .await?;
-        rows.first().map(read_token).transpose()
+        let valid = format!("revoked_at IS NULL AND (expires_at IS NULL OR expires_at > {NOW})");
+        let sql = format!(
+            "SELECT t.tenant, t.name, t.revoked_at IS NOT NULL,
+                    t.scopes::jsonb ? 'admin' AND {valid} AND NOT EXISTS (
+                        SELECT 1 FROM token WHERE tenant = t.tenant AND token_id <> t.token_id
+                          AND scopes::jsonb ? 'admin' AND {valid})
+             FROM token t WHERE t.token_id = $1"
+        );
+        let Some(row) = transaction.query_opt(&sql, &[&token_id]).await? else {
+            return Ok(RevokeOutcome::NotFound);
+        };
+        let (is_revoked, is_last): (bool, bool) = (row.try_get(2)?, row.try_get(3)?);
+        if is_revoked {
+            return Ok(RevokeOutcome::Revoked);
+        }
+        if is_last {
+            return Ok(RevokeOutcome::LastAdministrator);
+        }
+        let (tenant, name): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
+        let sql = format!(
+            "WITH gone AS (
+                 UPDATE token SET revoked_at = {NOW} WHERE token_id = $1 RETURNING token_id, revoked_at
+             )
+             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
+             SELECT revoked_at, $2, $3, $4, $5, $6, token_id::text, $7 FROM gone"
+        );
+        let actor = text(&by.name);
+        let (channel, action) = (by.channel.as_str(), AuditAction::RevokeToken.as_str());
+        let values: [&(dyn ToSql + Sync); 7] = [
+            &token_id,
+            &tenant,
+            &actor,
+            &by.token_id,
+            &channel,
+            &action,
+            &name,
+        ];
+        transaction.execute(&sql, &values).await?;
+        transaction.commit().await?;
+        Ok(RevokeOutcome::Revoked)
+    }
+}
+
+/// The parameters of a new token.
+struct NewTokenColumns<'a> {
+    token: &'a NewApiToken,
+    name: Cow<'a, str>,
+    prefix: Cow<'a, str>,
+    tenant: Cow<'a, str>,
+    scopes: String,
+    hash: &'a [u8],
+    actor: Cow<'a, str>,
+    channel: &'static str,
+    action: &'static str,
+    detail: String,
+}
+
+impl<'a> NewTokenColumns<'a> {
+    fn of(token: &'a NewApiToken) -> Result<Self, HubStoreError> {
+        Ok(Self {
+            token,
+            name: text(&token.name),
+            prefix: text(&token.prefix),
+            tenant: text(&token.tenant),
+            scopes: serde_json::to_string(&token.scopes).map_err(damaged)?,
+            hash: token.hash.as_slice(),
+            actor: text(&token.created_by.name),
+            channel: token.created_by.channel.as_str(),
+            action: AuditAction::CreateToken.as_str(),
+            detail: text(&token.audit_detail()).into_owned(),
+        })
+    }
+
+    fn values(&self) -> [&(dyn ToSql + Sync); 12] {
+        [
+            &self.token.token_id,
+            &self.name,
+            &self.prefix,
+            &self.tenant,
+            &self.scopes,
+            &self.hash,
+            &self.token.lasts_ms,
+            &self.actor,
+            &self.token.created_by.token_id,
+            &self.channel,
+            &self.action,
+            &self.detail,
+        ]
     }
 }
 
@@ -68,56 +167,40 @@ impl TokenStore for PostgresHub {
             transaction
                 .batch_execute("LOCK TABLE token IN SHARE ROW EXCLUSIVE MODE")
                 .await?;
-            let scopes = serde_json::to_string(&token.scopes).map_err(damaged)?;
-            let (name, prefix) = (text(&token.name), text(&token.prefix));
-            let (tenant, hash) = (text(&token.tenant), token.hash.as_slice());
-            let rows = transaction
-                .query(
-                    &insert_token_query("NOT EXISTS (SELECT 1 FROM token)"),
-                    &[
-                        &token.token_id,
-                        &name,
-                        &prefix,
-                        &tenant,
-                        &scopes,
-                        &hash,
-                        &token.lasts_ms,
-                    ],
-                )
-                .await?;
+            let columns = NewTokenColumns::of(&token)?;
+            let query = insert_token_query("NOT EXISTS (SELECT 1 FROM token)");
+            let rows = transaction.query(&query, &columns.values()).await?;
             transaction.commit().await?;
-            rows.first().map(read_token).transpose()
+            let first = rows.first().map(PostgresColumns::of);
+            first.map(|mut cells| read_token(&mut cells)).transpose()
         })
     }
 
     fn find_token_by_hash(&self, hash: [u8; 32]) -> StoreFuture<'_, Option<ApiToken>> {
         Box::pin(async move {
             let sql = format!(
-                "SELECT {COLUMNS} FROM token
+                "SELECT {TOKEN_COLUMNS} FROM token t
                  WHERE hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > {NOW})"
             );
             let rows = self.rows(&sql, &[&hash.as_slice()]).await?;
-            rows.first().map(read_token).transpose()
+            let first = rows.first().map(PostgresColumns::of);
+            first.map(|mut cells| read_token(&mut cells)).transpose()
         })
     }
 
     fn list_tokens(&self) -> StoreFuture<'_, Vec<ApiToken>> {
         Box::pin(async move {
-            let sql =
-                format!("SELECT {COLUMNS} FROM token ORDER BY created_at DESC, token_id DESC");
+            let sql = format!(
+                "SELECT {TOKEN_COLUMNS} FROM token t ORDER BY created_at DESC, token_id DESC"
+            );
             let rows = self.rows(&sql, &[]).await?;
-            rows.iter().map(read_token).collect()
+            let cells = rows.iter().map(PostgresColumns::of);
+            cells.map(|mut cells| read_token(&mut cells)).collect()
         })
     }
 
-    fn revoke(&self, token_id: Uuid) -> StoreFuture<'_, bool> {
-        Box::pin(async move {
-            let sql = format!(
-                "UPDATE token SET revoked_at = coalesce(revoked_at, {NOW}) WHERE token_id = $1
-                 RETURNING 1"
-            );
-            Ok(!self.rows(&sql, &[&token_id]).await?.is_empty())
-        })
+    fn revoke(&self, token_id: Uuid, by: AuditActor) -> StoreFuture<'_, RevokeOutcome> {
+        Box::pin(async move { self.revoke_token(token_id, &by).await })
     }
 
     fn touch_tokens(&self, tokens: Vec<Uuid>) -> StoreFuture<'_, ()> {
@@ -126,10 +209,46 @@ impl TokenStore for PostgresHub {
             self.rows(&sql, &[&tokens]).await.map(drop)
         })
     }
+
+    fn insert_session(&self, session: NewLoginSession) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.insert_session_row(&session).await })
+    }
+
+    fn find_session_by_hash(&self, hash: [u8; 32]) -> StoreFuture<'_, Option<LoginSession>> {
+        Box::pin(self.session_by_hash(hash))
+    }
+
+    fn list_sessions(&self, tenant: String) -> StoreFuture<'_, Vec<LoginSession>> {
+        Box::pin(async move { self.sessions_of(&tenant).await })
+    }
+
+    fn end_session(
+        &self,
+        tenant: String,
+        session_id: Uuid,
+        by: AuditActor,
+    ) -> StoreFuture<'_, bool> {
+        Box::pin(async move { self.end_session_row(&tenant, session_id, &by).await })
+    }
+
+    fn touch_session(&self, session_id: Uuid) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let sql =
+                format!("UPDATE login_session SET last_used_at = {NOW} WHERE session_id = $1");
+            self.rows(&sql, &[&session_id]).await.map(drop)
+        })
+    }
+
+    fn find_ended_access(
+        &self,
+        tokens: Vec<Uuid>,
+        sessions: Vec<Uuid>,
+    ) -> StoreFuture<'_, Vec<Uuid>> {
+        Box::pin(async move { self.ended_access(&tokens, &sessions).await })
+    }
 }
 
-fn read_token(row: &Row) -> Result<ApiToken, HubStoreError> {
-    let mut cells = PostgresColumns::of(row);
+pub(super) fn read_token(cells: &mut PostgresColumns<'_>) -> Result<ApiToken, HubStoreError> {
     let token_id = cells.next()?;
     let (name, prefix, tenant) = (cells.next()?, cells.next()?, cells.next()?);
     let scopes: &str = cells.next()?;

@@ -11,9 +11,11 @@ use selvedge_core::model::AttemptEnd;
 use selvedge_protocol::CostEntry;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
+use uuid::Uuid;
 
 use super::batch_writer::WriterConnection;
 use super::columns::{PostgresTaskRow, TaskColumns, UPDATE_TASKS, int, small, text};
+use crate::hub::access::TaskAudit;
 use crate::hub::change::WriteSet;
 use crate::hub::error::HubStoreError;
 use crate::hub::sqlite::columns::{damaged, word};
@@ -53,6 +55,13 @@ const FILES: &str = "
     INSERT INTO file SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[])
     ON CONFLICT (task_no, name) DO UPDATE SET hash = excluded.hash, size = excluded.size";
 
+const AUDIT: &str = "
+    INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
+    SELECT a.at, r.tenant, a.actor, a.token_id, a.channel, a.action, r.task_id::text, a.detail
+    FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[])
+         AS a (task_no, at, actor, token_id, channel, action, detail)
+    JOIN request r ON r.task_no = a.task_no";
+
 /// The prepared statements.
 pub(super) struct WriteStatements {
     save: Statement,
@@ -65,11 +74,12 @@ pub(super) struct WriteStatements {
     costs: Statement,
     results: Statement,
     files: Statement,
+    audit: Statement,
 }
 
 impl WriteStatements {
     pub(super) async fn prepare(client: &Client) -> Result<Self, Error> {
-        let (save, log, begun, closed, reports, late, journal, costs, results, files) = tokio::try_join!(
+        let (save, log, begun, closed, reports, late, journal, costs, results, files, audit) = tokio::try_join!(
             client.prepare(UPDATE_TASKS),
             client.prepare(LOG),
             client.prepare(BEGUN),
@@ -80,6 +90,7 @@ impl WriteStatements {
             client.prepare(COSTS),
             client.prepare(RESULTS),
             client.prepare(FILES),
+            client.prepare(AUDIT),
         )?;
         Ok(Self {
             save,
@@ -92,6 +103,7 @@ impl WriteStatements {
             costs,
             results,
             files,
+            audit,
         })
     }
 }
@@ -150,6 +162,29 @@ struct CostColumns {
     bodies: Vec<String>,
 }
 
+#[derive(Default)]
+struct AuditColumns {
+    tasks: Vec<i64>,
+    at: Vec<i64>,
+    actors: Vec<String>,
+    tokens: Vec<Option<Uuid>>,
+    channels: Vec<&'static str>,
+    actions: Vec<&'static str>,
+    details: Vec<String>,
+}
+
+impl AuditColumns {
+    fn push(&mut self, task: i64, now: i64, audit: &TaskAudit) {
+        self.tasks.push(task);
+        self.at.push(now);
+        self.actors.push(text(&audit.actor.name).into_owned());
+        self.tokens.push(audit.actor.token_id);
+        self.channels.push(audit.actor.channel.as_str());
+        self.actions.push(audit.action.as_str());
+        self.details.push(text(&audit.detail).into_owned());
+    }
+}
+
 /// All data that a batch writes.
 #[derive(Default)]
 pub(super) struct BatchWrites {
@@ -164,6 +199,7 @@ pub(super) struct BatchWrites {
     costs: CostColumns,
     results: (Vec<i64>, Vec<String>, Vec<i64>, Vec<String>),
     files: BTreeMap<(i64, String), (String, i64)>,
+    audit: AuditColumns,
 }
 
 impl BatchWrites {
@@ -220,6 +256,9 @@ impl BatchWrites {
             let name = text(&file.name).into_owned();
             let hash = text(&file.hash).into_owned();
             self.files.insert((task, name), (hash, int(file.size)));
+        }
+        if let Some(audit) = written.audit {
+            self.audit.push(task, now, &audit);
         }
         if let Some((completion, body)) = written.result {
             self.results.0.push(task);
@@ -305,6 +344,19 @@ impl BatchWrites {
             let values: Vec<SqlParameter<'_>> =
                 vec![&files.tasks, &files.names, &files.hashes, &files.sizes];
             flight.add(&with.files, values);
+        }
+        let audit = &self.audit;
+        if !audit.tasks.is_empty() {
+            let values: Vec<SqlParameter<'_>> = vec![
+                &audit.tasks,
+                &audit.at,
+                &audit.actors,
+                &audit.tokens,
+                &audit.channels,
+                &audit.actions,
+                &audit.details,
+            ];
+            flight.add(&with.audit, values);
         }
         if !flight.sent.is_empty() {
             flight.sent.push(Box::pin(link.record_commit()));

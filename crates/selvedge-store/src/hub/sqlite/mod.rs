@@ -4,6 +4,7 @@
 //! its callers, so that many callers share one sync of the disk. Readers have their own read-only
 //! connections. A lock beside the file keeps a second hub out.
 
+mod access;
 mod blobs;
 mod clock;
 pub(super) mod columns;
@@ -17,11 +18,13 @@ mod tokens;
 mod writer;
 mod writer_cache;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rusqlite::Connection;
+use uuid::Uuid;
 
+use self::access::FileIdentity;
 use self::clock::StoreClock;
 use self::open::SingleHubLock;
 use self::reader_pool::ReaderPool;
@@ -37,6 +40,10 @@ pub struct SqliteHub {
     readers: ReaderPool,
     clock: Arc<StoreClock>,
     settings: StoreSettings,
+    path: PathBuf,
+    /// The file that was opened: it may be removed or replaced meanwhile.
+    file: FileIdentity,
+    database_id: Uuid,
     _lock: SingleHubLock,
 }
 
@@ -47,11 +54,15 @@ impl SqliteHub {
         let db = open::open_for_writing(path)?;
         let clock = Arc::new(StoreClock::start());
         queue::extend_leases_after_restart(&db, clock.now(), &settings.rules)?;
+        let database_id = access::load_database_id(&db)?;
         Ok(Self {
             readers: ReaderPool::open(path)?,
             writer: SqliteWriter::start(WriterCache::new(db))?,
             clock,
             settings,
+            path: path.to_owned(),
+            file: FileIdentity::of(path)?,
+            database_id,
             _lock: alone,
         })
     }

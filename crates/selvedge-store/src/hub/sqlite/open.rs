@@ -12,7 +12,10 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::hub::error::HubStoreError;
 
-const MIGRATIONS: &[&str] = &[include_str!("migrations/001_hub.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/001_hub.sql"),
+    include_str!("migrations/003_access.sql"),
+];
 /// Pages in the log after which a commit triggers a checkpoint.
 const CHECKPOINT_PAGES: u32 = 16_000;
 

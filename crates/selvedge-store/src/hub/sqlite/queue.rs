@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::columns::{self, ROW_COLUMNS, SqliteTaskRow, VIEW_COLUMNS, damaged, parsed};
 use super::writer_cache::WriterCache;
-use super::{SqliteHub, reader_pool, reports, task_queries};
+use super::{SqliteHub, access, reader_pool, reports, task_queries};
 use crate::hub::apply::apply;
 use crate::hub::change::{ChangeOutcome, TaskChange};
 use crate::hub::error::HubStoreError;
@@ -240,6 +240,11 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreErro
         db.execute("INSERT INTO plan VALUES (?1)", [number])?;
     }
     reports::insert_log_line(db, number, 1, now, &LeaseEvent::Submitted)?;
+    if let Some(actor) = &task.actor {
+        let (action, detail) = task.audit();
+        let what = (action, &*task.task_id.to_string(), detail.as_str());
+        access::insert_audit(db, now, &task.tenant, actor, what)?;
+    }
     Ok(number)
 }
 

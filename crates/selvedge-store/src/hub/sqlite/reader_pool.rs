@@ -12,6 +12,7 @@ use selvedge_protocol::TaskState;
 use super::columns::{self, damaged, from_word, parsed};
 use super::open;
 use crate::hub::error::HubStoreError;
+use crate::hub::overview::{ACCEPTED, CLOSINGS, RETRIES, VERIFIED_BY_CHECKS};
 use crate::hub::rows::{Overview, QueuedGroup};
 
 const POOL_SIZE: usize = 4;
@@ -71,14 +72,18 @@ pub(super) fn overview(db: &Connection) -> Result<Overview, HubStoreError> {
     ))? {
         overview.outcomes.push((from_word(outcome)?, count));
     }
-    for (closing, count) in counts(
-        "SELECT closed_as, count(*) FROM attempt WHERE closed_as IS NOT NULL GROUP BY closed_as",
-    )? {
-        overview.closings.push((from_word(closing)?, count));
+    for (sql, into) in [
+        (CLOSINGS, &mut overview.closings),
+        (RETRIES, &mut overview.retries),
+    ] {
+        for (closing, count) in counts(sql)? {
+            into.push((from_word(closing)?, count));
+        }
     }
+    overview.accepted = db.query_row(ACCEPTED, [], |row| row.get(0))?;
     for (wanted, into) in [
         (over, &mut overview.reports),
-        ("outcome = 'verified'", &mut overview.verified_after),
+        (VERIFIED_BY_CHECKS, &mut overview.verified_after),
     ] {
         let sql = format!(
             "SELECT CAST(reports AS TEXT), count(*) FROM task WHERE {wanted} GROUP BY reports"

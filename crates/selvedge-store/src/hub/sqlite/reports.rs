@@ -5,8 +5,8 @@ use selvedge_core::model::{AttemptEnd, TaskId};
 use selvedge_protocol::lease::LeaseEvent;
 use selvedge_protocol::{CostEntry, FileRef};
 
-use super::SqliteHub;
 use super::columns::{closing, damaged, word};
+use super::{SqliteHub, access};
 use crate::hub::change::{JournalLine, StoredAttempt, WriteSet};
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{AttemptRow, Completion, ReportRow};
@@ -120,6 +120,9 @@ pub(super) fn insert_writes(
              ON CONFLICT DO UPDATE SET hash = excluded.hash, size = excluded.size",
         )?
         .execute(params![task_no, file.name, file.hash, file.size])?;
+    }
+    if let Some(audit) = &written.audit {
+        access::insert_task_audit(db, task_no, now, audit)?;
     }
     if let Some((completion, body)) = &written.result {
         db.prepare_cached("INSERT INTO result VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO NOTHING")?

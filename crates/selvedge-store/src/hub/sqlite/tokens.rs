@@ -1,16 +1,18 @@
-//! API tokens, found by the hash of their secret, never by the secret.
+//! API tokens and sessions, found by the hash of their secret, never by the secret.
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use uuid::Uuid;
 
-use super::SqliteHub;
 use super::columns::{damaged, parsed};
+use super::{SqliteHub, access};
+use crate::hub::access::{AuditAction, AuditActor, LoginSession, NewLoginSession, RevokeOutcome};
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{ApiToken, NewApiToken};
 use crate::hub::traits::{StoreFuture, TokenStore};
 
-const COLUMNS: &str = "token_id, name, prefix, tenant, scopes, created_at, expires_at, \
-                       last_used_at, revoked_at";
+/// The columns of a token `t`.
+pub(super) const TOKEN_COLUMNS: &str = "t.token_id, t.name, t.prefix, t.tenant, t.scopes, \
+    t.created_at, t.expires_at, t.last_used_at, t.revoked_at";
 
 impl TokenStore for SqliteHub {
     fn insert_token(&self, token: NewApiToken) -> StoreFuture<'_, ApiToken> {
@@ -34,7 +36,7 @@ impl TokenStore for SqliteHub {
         let now = self.clock.now();
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM token
+                "SELECT {TOKEN_COLUMNS} FROM token t
                  WHERE hash = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)"
             ))?;
             let found = query.query_row(params![hash, now], |row| Ok(read_token(row)));
@@ -45,7 +47,7 @@ impl TokenStore for SqliteHub {
     fn list_tokens(&self) -> StoreFuture<'_, Vec<ApiToken>> {
         Box::pin(self.read(|db| {
             let mut query = db.prepare_cached(&format!(
-                "SELECT {COLUMNS} FROM token ORDER BY created_at DESC, token_id DESC"
+                "SELECT {TOKEN_COLUMNS} FROM token t ORDER BY created_at DESC, token_id DESC"
             ))?;
             let mut rows = query.query([])?;
             let mut all = Vec::new();
@@ -56,15 +58,9 @@ impl TokenStore for SqliteHub {
         }))
     }
 
-    fn revoke(&self, token_id: Uuid) -> StoreFuture<'_, bool> {
+    fn revoke(&self, token_id: Uuid, by: AuditActor) -> StoreFuture<'_, RevokeOutcome> {
         let clock = self.clock.clone();
-        Box::pin(self.write(move |db| {
-            let changed = db.execute(
-                "UPDATE token SET revoked_at = coalesce(revoked_at, ?2) WHERE token_id = ?1",
-                params![token_id.to_string(), clock.now()],
-            )?;
-            Ok(changed > 0)
-        }))
+        Box::pin(self.write(move |db| revoke(db, token_id, &by, clock.now())))
     }
 
     fn touch_tokens(&self, tokens: Vec<Uuid>) -> StoreFuture<'_, ()> {
@@ -77,6 +73,93 @@ impl TokenStore for SqliteHub {
             Ok(())
         }))
     }
+
+    fn insert_session(&self, session: NewLoginSession) -> StoreFuture<'_, ()> {
+        let clock = self.clock.clone();
+        Box::pin(self.write(move |db| access::insert_session(db, &session, clock.now())))
+    }
+
+    fn find_session_by_hash(&self, hash: [u8; 32]) -> StoreFuture<'_, Option<LoginSession>> {
+        let now = self.clock.now();
+        Box::pin(self.read(move |db| access::find_session(db, hash, now)))
+    }
+
+    fn list_sessions(&self, tenant: String) -> StoreFuture<'_, Vec<LoginSession>> {
+        let now = self.clock.now();
+        Box::pin(self.read(move |db| access::list_sessions(db, &tenant, now)))
+    }
+
+    fn end_session(
+        &self,
+        tenant: String,
+        session_id: Uuid,
+        by: AuditActor,
+    ) -> StoreFuture<'_, bool> {
+        let clock = self.clock.clone();
+        Box::pin(
+            self.write(move |db| access::end_session(db, &tenant, session_id, &by, clock.now())),
+        )
+    }
+
+    fn touch_session(&self, session_id: Uuid) -> StoreFuture<'_, ()> {
+        let clock = self.clock.clone();
+        Box::pin(self.write(move |db| {
+            db.prepare_cached("UPDATE login_session SET last_used_at = ?2 WHERE session_id = ?1")?
+                .execute(params![session_id.to_string(), clock.now()])?;
+            Ok(())
+        }))
+    }
+
+    fn find_ended_access(
+        &self,
+        tokens: Vec<Uuid>,
+        sessions: Vec<Uuid>,
+    ) -> StoreFuture<'_, Vec<Uuid>> {
+        let now = self.clock.now();
+        Box::pin(self.read(move |db| access::find_ended_access(db, &tokens, &sessions, now)))
+    }
+}
+
+/// Revokes a token. The check and the change are one transaction: two administrators cannot revoke each
+/// other's last token at the same time.
+fn revoke(
+    db: &Connection,
+    token_id: Uuid,
+    by: &AuditActor,
+    now: i64,
+) -> Result<RevokeOutcome, HubStoreError> {
+    let id = token_id.to_string();
+    let mut query = db.prepare_cached(&format!(
+        "SELECT {TOKEN_COLUMNS} FROM token t WHERE token_id = ?1"
+    ))?;
+    let found = query.query_row([&id], |row| Ok(read_token(row)));
+    let Some(token) = found.optional()?.transpose()? else {
+        return Ok(RevokeOutcome::NotFound);
+    };
+    if token.revoked_at.is_some() {
+        return Ok(RevokeOutcome::Revoked);
+    }
+    let is_valid = token.expires_at.is_none_or(|at| at > now);
+    let is_last = || -> Result<bool, HubStoreError> {
+        Ok(db.query_row(
+            "SELECT NOT EXISTS (
+                 SELECT 1 FROM token WHERE tenant = ?1 AND token_id <> ?2 AND revoked_at IS NULL
+                   AND (expires_at IS NULL OR expires_at > ?3)
+                   AND EXISTS (SELECT 1 FROM json_each(scopes) WHERE value = 'admin'))",
+            params![token.tenant, id, now],
+            |row| row.get(0),
+        )?)
+    };
+    if is_valid && token.scopes.iter().any(|scope| scope == "admin") && is_last()? {
+        return Ok(RevokeOutcome::LastAdministrator);
+    }
+    db.execute(
+        "UPDATE token SET revoked_at = ?2 WHERE token_id = ?1",
+        params![id, now],
+    )?;
+    let what = (AuditAction::RevokeToken, id.as_str(), token.name.as_str());
+    access::insert_audit(db, now, &token.tenant, by, what)?;
+    Ok(RevokeOutcome::Revoked)
 }
 
 fn insert_token(db: &Connection, token: &NewApiToken, now: i64) -> Result<ApiToken, HubStoreError> {
@@ -95,6 +178,9 @@ fn insert_token(db: &Connection, token: &NewApiToken, now: i64) -> Result<ApiTok
             ":expires_at": expires_at,
         },
     )?;
+    let (id, detail) = (token.token_id.to_string(), token.audit_detail());
+    let what = (AuditAction::CreateToken, id.as_str(), detail.as_str());
+    access::insert_audit(db, now, &token.tenant, &token.created_by, what)?;
     Ok(ApiToken {
         token_id: token.token_id,
         name: token.name.clone(),
@@ -108,7 +194,7 @@ fn insert_token(db: &Connection, token: &NewApiToken, now: i64) -> Result<ApiTok
     })
 }
 
-fn read_token(row: &Row<'_>) -> Result<ApiToken, HubStoreError> {
+pub(super) fn read_token(row: &Row<'_>) -> Result<ApiToken, HubStoreError> {
     let scopes: String = row.get("scopes")?;
     Ok(ApiToken {
         token_id: parsed(&row.get::<_, String>("token_id")?)?,

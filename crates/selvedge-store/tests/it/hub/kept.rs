@@ -6,7 +6,8 @@ use selvedge_core::model::{AttemptEnd, Cost, CostSource, MicroUsd, TaskId, Usage
 use selvedge_protocol::lease::LeaseInput;
 use selvedge_protocol::{AttemptClosing, CostEntry, EntryKind, FileRef};
 use selvedge_store::hub::{
-    BlobState, ChangeAnswer, HubStore, ListFilter, NewApiToken, SubmitOutcome, TaskChange,
+    AuditActor, BlobState, ChangeAnswer, HubStore, ListFilter, NewApiToken, RevokeOutcome,
+    SubmitOutcome, TaskChange,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -105,7 +106,7 @@ pub(super) async fn blob_upload_is_resumed_and_verified(fixture: StoreFixture) {
     );
 }
 
-fn token(number: u128, lasts_ms: Option<i64>) -> NewApiToken {
+pub(super) fn token(number: u128, lasts_ms: Option<i64>) -> NewApiToken {
     NewApiToken {
         token_id: Uuid::from_u128(number),
         name: format!("token {number}"),
@@ -114,6 +115,7 @@ fn token(number: u128, lasts_ms: Option<i64>) -> NewApiToken {
         prefix: "slv_12".to_owned(),
         hash: [u8::try_from(number).unwrap(); 32],
         lasts_ms,
+        created_by: AuditActor::on_database("test"),
     }
 }
 
@@ -150,8 +152,12 @@ pub(super) async fn tokens_are_found_by_hash_until_expired_or_revoked(fixture: S
             .last_used_at
             .is_some()
     );
-    assert!(store.revoke(lasting.token_id).await.unwrap());
-    assert!(!store.revoke(Uuid::from_u128(99)).await.unwrap());
+    let revoke = async |id| {
+        let by = AuditActor::on_database("test");
+        store.revoke(id, by).await.unwrap()
+    };
+    assert_eq!(revoke(lasting.token_id).await, RevokeOutcome::Revoked);
+    assert_eq!(revoke(Uuid::from_u128(99)).await, RevokeOutcome::NotFound);
     assert_eq!(
         store.find_token_by_hash([20; 32]).await.unwrap(),
         None,

@@ -8,6 +8,7 @@
     reason = "what cannot be done fails the test that needed it"
 )]
 
+mod access;
 mod board;
 mod fixture;
 mod kept;
@@ -58,6 +59,9 @@ over_both!(
     board::queue_latencies_are_those_of_the_latest_started_tasks,
     board::run_stats_are_never_replaced_by_older_ones,
     board::tasks_are_found_by_their_saved_statistics,
+    access::last_administrator_is_not_revoked,
+    access::session_ends_with_its_token_its_limits_and_on_request,
+    access::audit_log_records_who_did_what_and_is_never_changed,
     kept::blob_upload_is_resumed_and_verified,
     kept::tokens_are_found_by_hash_until_expired_or_revoked,
     kept::purge_removes_expired_data_and_keeps_tombstones,

@@ -4,7 +4,7 @@ use selvedge_core::model::{Outcome, ReviewRecord, ReviewTarget, TaskId};
 use selvedge_protocol::{
     EntryKind, RefusalCode, ReviewDecision, TaskCompletion, TaskResult, TaskState,
 };
-use selvedge_store::hub::{ChangeAnswer, HubStore, TaskChange, TaskRecord};
+use selvedge_store::hub::{AuditActor, ChangeAnswer, HubStore, TaskChange, TaskRecord};
 use serde_json::json;
 
 use super::fixture::{
@@ -37,6 +37,7 @@ async fn hand_in(store: &dyn HubStore, id: TaskId, attempt: u32) -> TaskRecord {
 fn review(row: &TaskRecord, decision: ReviewDecision, reason: &str) -> TaskChange {
     TaskChange::Review {
         decision,
+        actor: AuditActor::on_database("ada"),
         record: ReviewRecord {
             accepted: decision == ReviewDecision::Accept,
             by: "ada".to_owned(),

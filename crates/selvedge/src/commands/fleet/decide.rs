@@ -29,10 +29,11 @@ pub(super) async fn retry(hub: &HubClient, args: &RetryArgs) -> Result<u8, CliEr
     let task = find_task(hub, &args.task).await?;
     let nothing = serde_json::json!({});
     let answer: SubmitAnswer = hub
-        .post(&format!("/tasks/{task}/retry"), &nothing, &[])
+        .post_once(&format!("/tasks/{task}/retry"), &nothing, None)
         .await?;
     if args.watch {
-        return follow::follow_task(hub, answer.task_id, &OutputOptions::from(args.format)).await;
+        return follow::follow_own_task(hub, answer.task_id, &OutputOptions::from(args.format))
+            .await;
     }
     match args.format {
         OutputFormat::Human => outln!(
@@ -85,7 +86,7 @@ pub(super) async fn review(hub: &HubClient, args: &ReviewArgs) -> Result<u8, Cli
         .post(&format!("/tasks/{task}/review"), &request, &[])
         .await?;
     // A local review also continues the run until it stops.
-    follow::follow_task(hub, task, &OutputOptions::from(args.format)).await
+    follow::watch_task(hub, task, &OutputOptions::from(args.format)).await
 }
 
 fn print_task(row: &TaskRow, format: OutputFormat) {

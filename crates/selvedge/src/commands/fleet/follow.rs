@@ -1,5 +1,6 @@
 //! Follows a hub's task until it ends, with the output and the exit code of a local run.
 
+use std::future::Future;
 use std::time::Duration;
 
 use selvedge_core::machine::{JournalState, evolve};
@@ -7,29 +8,143 @@ use selvedge_core::model::{Envelope, Outcome, TaskId, exit_code};
 use selvedge_core::run::Run;
 use selvedge_core::sanitize::sanitize_text;
 use selvedge_engine::activity::Activity;
-use selvedge_protocol::{ProgressEvent, TaskRow, TaskState};
+use selvedge_protocol::{CancelRequest, ProgressEvent, TaskRow, TaskState};
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::{fetch_task, plan, short_id};
 use crate::error::CliError;
 use crate::hub_client::{HubClient, HubError, TaskStreamEvent};
-use crate::output::{OutputFormat, OutputOptions, Reporter, json, reporter_for};
+use crate::output::{OutputFormat, OutputOptions, Reporter, json, print_notice, reporter_for};
 use crate::terminal::style;
 
 /// Shortest delay before a broken stream is reconnected.
 const MIN_RECONNECT_DELAY: Duration = Duration::from_millis(200);
 const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(10);
+/// How long after Ctrl-C another one cancels the task.
+const CANCEL_OFFER: Duration = Duration::from_secs(5);
 
-/// Follows a task until it ends or awaits review; returns the exit code.
-pub(super) async fn follow_task(
+/// Follows a task that somebody submitted until it ends or awaits review; returns the exit code.
+pub(super) async fn watch_task(
     hub: &HubClient,
     task: TaskId,
     output: &OutputOptions,
 ) -> Result<u8, CliError> {
+    let row = fetch_task(hub, task).await?;
+    until_interrupted(hub, task, false, follow_task(hub, row, output)).await
+}
+
+/// Follows a task that this command has just submitted. Ctrl-C offers to cancel it.
+pub(super) async fn follow_own_task(
+    hub: &HubClient,
+    task: TaskId,
+    output: &OutputOptions,
+) -> Result<u8, CliError> {
+    let following = async {
+        let mut connection = HubConnectionStatus::default();
+        let mut wait = MIN_RECONNECT_DELAY;
+        let row = loop {
+            match fetch_task(hub, task).await {
+                Ok(row) => break row,
+                Err(error) if error.is_retryable() => connection.lost(&error),
+                Err(error) => return Err(error.into()),
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(MAX_RECONNECT_DELAY);
+        };
+        connection.restored();
+        follow_task(hub, row, output).await
+    };
+    until_interrupted(hub, task, true, following).await
+}
+
+/// Follows a task until Ctrl-C or SIGTERM, which do not end the task itself.
+async fn until_interrupted(
+    hub: &HubClient,
+    task: TaskId,
+    may_cancel: bool,
+    following: impl Future<Output = Result<u8, CliError>>,
+) -> Result<u8, CliError> {
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::infrastructure)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(CliError::infrastructure)?;
+    tokio::pin!(following);
+    tokio::select! {
+        ended = &mut following => return ended,
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {
+            print_goes_on(task, None);
+            return Ok(exit_code::TERMINATED);
+        }
+    }
+    print_goes_on(task, may_cancel.then_some(CANCEL_OFFER));
+    if !may_cancel {
+        return Ok(exit_code::INTERRUPTED);
+    }
+    tokio::select! {
+        ended = &mut following => return ended,
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => return Ok(exit_code::TERMINATED),
+        () = tokio::time::sleep(CANCEL_OFFER) => return Ok(exit_code::INTERRUPTED),
+    }
+    let request = CancelRequest {
+        reason: "cancelled by Ctrl-C".to_owned(),
+    };
+    let cancelled: Result<serde_json::Value, HubError> = hub
+        .post(&format!("/tasks/{task}/cancel"), &request, &[])
+        .await;
+    cancelled?;
+    tokio::select! {
+        ended = &mut following => ended,
+        _ = interrupt.recv() => Ok(exit_code::INTERRUPTED),
+        _ = terminate.recv() => Ok(exit_code::TERMINATED),
+    }
+}
+
+/// Says that a task goes on without this command, and how to follow or cancel it.
+fn print_goes_on(task: TaskId, cancel_offer: Option<Duration>) {
+    let id = short_id(task);
+    errln!("task {id} goes on at the hub");
+    if let Some(period) = cancel_offer {
+        let seconds = period.as_secs();
+        errln!("  press Ctrl-C again within {seconds} s to cancel it");
+    }
+    errln!("  {} selvedge watch {id}", style::dim("follow:"));
+    errln!("  {} selvedge cancel {id}", style::dim("cancel:"));
+}
+
+/// Whether the hub can be reached, as the user was told.
+#[derive(Debug, Default)]
+struct HubConnectionStatus {
+    is_lost: bool,
+}
+
+impl HubConnectionStatus {
+    fn lost(&mut self, error: &HubError) {
+        if !std::mem::replace(&mut self.is_lost, true) {
+            let error = sanitize_text(&error.to_string());
+            print_notice(&format!("{error}; the task goes on, waiting for the hub"));
+        }
+    }
+
+    fn restored(&mut self) {
+        if std::mem::take(&mut self.is_lost) {
+            print_notice("the hub is back");
+        }
+    }
+}
+
+/// Follows a task until it ends or awaits review; returns the exit code.
+async fn follow_task(
+    hub: &HubClient,
+    row: TaskRow,
+    output: &OutputOptions,
+) -> Result<u8, CliError> {
     let watch = reporter_for(output);
+    let task = row.task_id;
     let mut follower = TaskFollower {
         state: JournalState::default(),
-        task: fetch_task(hub, task).await?,
+        task: row,
         last_status: String::new(),
+        connection: HubConnectionStatus::default(),
         output,
     };
     let mut wait = MIN_RECONNECT_DELAY;
@@ -38,7 +153,7 @@ pub(super) async fn follow_task(
         match follower.follow_stream(hub, task, watch.as_ref()).await {
             Ok(true) => break,
             Ok(false) => {}
-            Err(error) if error.is_retryable() => {}
+            Err(error) if error.is_retryable() => follower.connection.lost(&error),
             Err(error) => return Err(error.into()),
         }
         wait = if follower.state.seq > before {
@@ -55,6 +170,7 @@ struct TaskFollower<'a> {
     state: JournalState,
     task: TaskRow,
     last_status: String,
+    connection: HubConnectionStatus,
     output: &'a OutputOptions,
 }
 
@@ -80,6 +196,7 @@ impl TaskFollower<'_> {
         let before = self.state.seq;
         let mut frames = hub.stream_task(task, before).await?;
         self.task = fetch_task(hub, task).await?;
+        self.connection.restored();
         self.print_status();
         while !self.is_over() {
             match frames.next().await? {

@@ -1,5 +1,6 @@
 //! Commands that talk to a hub. A task's journal is replayed like a local run's, so that the same code prints both.
 
+mod audit;
 mod decide;
 mod follow;
 mod plan;
@@ -17,8 +18,8 @@ use selvedge_protocol::{JournalPage, TaskPage, TaskRow};
 
 use super::environment;
 use crate::cli::{
-    CancelArgs, ListArgs, RetryArgs, ReviewArgs, RunArgs, ShowArgs, StatsArgs, SubmitArgs,
-    TokensArgs, WatchArgs, WorkerArgs, WorkersArgs,
+    AuditArgs, CancelArgs, ListArgs, RetryArgs, ReviewArgs, RunArgs, ShowArgs, StatsArgs,
+    SubmitArgs, TokensArgs, WatchArgs, WorkerArgs, WorkersArgs,
 };
 use crate::error::CliError;
 use crate::hub_client::{HubArgs, HubClient, HubCredentials, HubError};
@@ -83,7 +84,7 @@ pub(super) fn watch(args: &WatchArgs) -> Result<u8, CliError> {
         &args.hub.require_credentials(&environment())?,
         async |hub| {
             let task = find_task(&hub, &args.task).await?;
-            follow::follow_task(&hub, task, &OutputOptions::from(args.format)).await
+            follow::watch_task(&hub, task, &OutputOptions::from(args.format)).await
         },
     )
 }
@@ -113,6 +114,13 @@ pub(super) fn tokens(args: &TokensArgs) -> Result<u8, CliError> {
     with_hub(
         &args.hub.require_credentials(&environment())?,
         async |hub| tokens::tokens(&hub, args).await,
+    )
+}
+
+pub(super) fn audit(args: &AuditArgs) -> Result<u8, CliError> {
+    with_hub(
+        &args.hub.require_credentials(&environment())?,
+        async |hub| audit::audit(&hub, args).await,
     )
 }
 

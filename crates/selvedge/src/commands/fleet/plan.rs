@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use selvedge_core::describe::cost;
 use selvedge_core::format::counted;
-use selvedge_core::model::PlanResult;
+use selvedge_core::model::{Outcome, PlanResult};
 use selvedge_core::sanitize::sanitize_text;
 use selvedge_protocol::{SubtaskRow, TaskResult, TaskRow, TaskState};
 
@@ -73,7 +73,9 @@ fn subtask_line(row: &SubtaskRow) -> String {
 fn state_label(row: &SubtaskRow) -> String {
     let state = row.state.map_or("not started", TaskState::as_str);
     let ended = row.state.is_some_and(TaskState::is_terminal);
+    let is_accepted = row.review.as_ref().is_some_and(|review| review.accepted);
     match row.outcome.filter(|_| ended) {
+        Some(Outcome::Verified) if is_accepted => style::good("accepted"),
         Some(outcome) => outcome_label(outcome),
         None => style::warning(state.replace('_', " ")),
     }

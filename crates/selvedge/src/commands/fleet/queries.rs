@@ -1,7 +1,7 @@
 //! Queries of a hub's tasks, workers and statistics.
 
 use jiff::tz::TimeZone;
-use selvedge_core::model::{TaskId, exit_code};
+use selvedge_core::model::{Outcome, TaskId, exit_code};
 use selvedge_core::run::Run;
 use selvedge_core::sanitize::sanitize_text;
 use selvedge_dashboard::stats::StatsReport;
@@ -65,7 +65,13 @@ fn format_tasks(rows: &[TaskRow]) -> String {
 
 fn task_row(row: &TaskRow) -> RunRow {
     let ended = row.outcome.filter(|_| row.state.is_terminal());
-    let state = ended.map_or(row.state.as_str(), |outcome| outcome.as_str());
+    let is_accepted = row.review.as_ref().is_some_and(|review| review.accepted);
+    let state = match ended {
+        // A person decided, not the checks.
+        Some(Outcome::Verified) if is_accepted => "accepted",
+        Some(outcome) => outcome.as_str(),
+        None => row.state.as_str(),
+    };
     RunRow {
         id: short_id(row.task_id),
         created_at: row.created_at,

@@ -2,6 +2,7 @@
 
 use selvedge_core::config::HumanDuration;
 use selvedge_core::model::{Budget, DeliveryMode, MicroUsd, RunSpec, Step, StepKind, Task};
+use selvedge_core::repository::has_credentials;
 use selvedge_core::sanitize::sanitize_text;
 use selvedge_protocol::SubmitAnswer;
 
@@ -39,7 +40,8 @@ pub(super) async fn submit(hub: &HubClient, args: &SubmitArgs) -> Result<u8, Cli
     let answer = post_task(hub, &task, args.idempotency_key.as_deref()).await?;
     if args.watch {
         print_task_id(&answer);
-        return follow::follow_task(hub, answer.task_id, &OutputOptions::from(args.format)).await;
+        return follow::follow_own_task(hub, answer.task_id, &OutputOptions::from(args.format))
+            .await;
     }
     match args.format {
         OutputFormat::Human => {
@@ -83,7 +85,7 @@ pub(super) async fn run(hub: &HubClient, args: &RunArgs) -> Result<u8, CliError>
     }
     let answer = post_task(hub, &task, None).await?;
     print_task_id(&answer);
-    follow::follow_task(hub, answer.task_id, &OutputOptions::from(args.format)).await
+    follow::follow_own_task(hub, answer.task_id, &OutputOptions::from(args.format)).await
 }
 
 /// The limits of the whole run that the arguments set.
@@ -176,12 +178,14 @@ async fn post_task(
                 .hint("or a folder on the workers that they allow: --workspace PATH (submit)"),
         );
     }
+    if task.repository.as_deref().is_some_and(has_credentials) {
+        return Err(CliError::usage(
+            "the repository's address contains a password, which the hub would store and show",
+        )
+        .hint("remove it from the address: workers clone with their own credentials (git's credential helper, or SSH keys)"));
+    }
     let task = &secrets::redact_for_hub(task)?;
-    let headers: Vec<_> = key
-        .map(|key| ("idempotency-key", key.to_owned()))
-        .into_iter()
-        .collect();
-    Ok(hub.post("/tasks", task, &headers).await?)
+    Ok(hub.post_once("/tasks", task, key).await?)
 }
 
 fn task_from_args(text: Option<&str>, file: Option<&std::path::Path>) -> Result<Task, CliError> {

@@ -1,15 +1,15 @@
-//! `selvedge tokens`: creates, lists and revokes a hub's tokens.
+//! `selvedge tokens`: creates, lists and revokes a hub's tokens, and lists and ends sessions.
 
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
 use selvedge_core::model::exit_code;
-use selvedge_protocol::{IssuedToken, Scope, TokenPage, TokenRequest, TokenRow};
+use selvedge_protocol::{
+    IssuedToken, Scope, SessionPage, SessionRow, TokenPage, TokenRequest, TokenRow,
+};
 
 use crate::cli::{ScopeArg, TokensArgs, TokensCommand};
+use crate::commands::token_file::NewTokenFile;
 use crate::error::CliError;
 use crate::hub_client::HubClient;
 use crate::output::{OutputFormat, json};
@@ -25,6 +25,8 @@ pub(super) async fn tokens(hub: &HubClient, args: &TokensArgs) -> Result<u8, Cli
             days,
             out,
         }) => {
+            // A token that cannot be written must not be created.
+            let token_file = out.as_deref().map(NewTokenFile::create).transpose()?;
             let lifetime = days.map(|days| SignedDuration::from_hours(24 * i64::from(days)));
             let request = TokenRequest {
                 name: name.clone(),
@@ -32,23 +34,64 @@ pub(super) async fn tokens(hub: &HubClient, args: &TokensArgs) -> Result<u8, Cli
                 expires_at: lifetime.map(|lifetime| Timestamp::now() + lifetime),
             };
             let issued: IssuedToken = hub.post("/tokens", &request, &[]).await?;
-            print_token(&issued, out.as_deref(), args.format)
+            let token_file = token_file.zip(out.as_deref());
+            print_token(&issued, token_file, args.format)
         }
         Some(TokensCommand::Revoke { id }) => {
-            if !id
-                .bytes()
-                .all(|it| it.is_ascii_alphanumeric() || it == b'-')
-            {
-                return Err(CliError::usage(format!("invalid token id `{id}`"))
-                    .hint("list tokens with `selvedge tokens`"));
-            }
+            check_id("token", id, "selvedge tokens")?;
             hub.delete(&format!("/tokens/{id}")).await?;
             if args.format == OutputFormat::Human {
                 outln!("revoked: {id}");
             }
             Ok(exit_code::VERIFIED)
         }
+        Some(TokensCommand::Sessions) => list_sessions(hub, args.format).await,
+        Some(TokensCommand::EndSession { id }) => {
+            check_id("session", id, "selvedge tokens sessions")?;
+            hub.delete(&format!("/sessions/{id}")).await?;
+            if args.format == OutputFormat::Human {
+                outln!("ended: {id}");
+            }
+            Ok(exit_code::VERIFIED)
+        }
     }
+}
+
+fn check_id(kind: &str, id: &str, list_command: &str) -> Result<(), CliError> {
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if !id.is_empty() && id.bytes().all(is_valid) {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("invalid {kind} id `{id}`"))
+        .hint(format!("list them with `{list_command}`")))
+}
+
+async fn list_sessions(hub: &HubClient, format: OutputFormat) -> Result<u8, CliError> {
+    let page: SessionPage = hub.get("/sessions", &[]).await?;
+    match format {
+        OutputFormat::Json => json::print_json(&page.sessions),
+        OutputFormat::Jsonl => page.sessions.iter().for_each(json::print_json),
+        OutputFormat::Human if page.sessions.is_empty() => errln!("nobody is signed in"),
+        OutputFormat::Human => page
+            .sessions
+            .iter()
+            .for_each(|row| outln!("{}", session_line(row))),
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+fn session_line(row: &SessionRow) -> String {
+    format!(
+        "{}  {:<24}  {}",
+        style::strong(&row.id),
+        one_line(&row.token, 24),
+        style::dim(format!(
+            "since {}, used {}, until {}",
+            row.created_at.strftime("%Y-%m-%d %H:%M"),
+            row.last_used_at.strftime("%Y-%m-%d %H:%M"),
+            row.expires_at.strftime("%Y-%m-%d %H:%M")
+        )),
+    )
 }
 
 async fn list(hub: &HubClient, format: OutputFormat) -> Result<u8, CliError> {
@@ -87,17 +130,12 @@ fn token_line(row: &TokenRow) -> String {
 
 fn print_token(
     issued: &IssuedToken,
-    out: Option<&Path>,
+    token_file: Option<(NewTokenFile<'_>, &Path)>,
     format: OutputFormat,
 ) -> Result<u8, CliError> {
-    if let Some(path) = out {
-        let mut options = OpenOptions::new();
-        let opened = options.write(true).create_new(true).mode(0o600).open(path);
-        let written = opened.and_then(|mut file| {
-            writeln!(file, "{}", issued.token)?;
-            file.sync_all()
-        });
-        written.map_err(|error| {
+    let out = token_file.as_ref().map(|(_, path)| *path);
+    if let Some((file, path)) = token_file {
+        file.write(&issued.token).map_err(|error| {
             CliError::infrastructure(format!("cannot write {}: {error}", path.display())).hint(
                 format!(
                     "the token was created anyway; revoke it: selvedge tokens revoke {}",

@@ -55,6 +55,9 @@ fn worker_and_watch_wait_for_a_killed_hub() {
     fleet.start_hub();
     let out = watching.wait();
     out.assert_code(0);
+    for text in ["the task goes on, waiting for the hub", "the hub is back"] {
+        assert!(out.stderr.contains(text), "{text}: {}", out.stderr);
+    }
     let events = out.jsonl();
     let numbers: Vec<u64> = events.iter().filter_map(|it| it["seq"].as_u64()).collect();
     assert_eq!(

@@ -66,3 +66,74 @@ fn tls_rejects_unusable_certificate_before_listening() {
         assert!(out.stderr.contains(message), "{message}: {}", out.stderr);
     }
 }
+
+#[test]
+fn tls_certificate_is_read_again_on_sighup() {
+    let fleet = HubFixture::with_tls("true");
+    let hub = fleet.hub.as_ref().unwrap();
+    let hang_up = || {
+        let pid = hub.pid().to_string();
+        let status = std::process::Command::new("kill")
+            .args(["-HUP", &pid])
+            .status();
+        assert!(status.unwrap().success());
+    };
+    let folder = fleet.env.root().join("tls");
+    let old_key = std::fs::read(folder.join("server.key")).unwrap();
+    // A certificate with the key of another one: the hub keeps the previous one.
+    let new = TestCa::with_server_certificate(&folder, &["127.0.0.1"]);
+    let new_key = std::fs::read(new.server_key_path()).unwrap();
+    std::fs::write(new.server_key_path(), old_key).unwrap();
+    hang_up();
+    hub.wait_for_stderr("the previous one stays in use");
+    fleet.run(&["list"]).assert_code(9);
+    std::fs::write(new.server_key_path(), new_key).unwrap();
+    hang_up();
+    hub.wait_for_stderr("the certificate was read again");
+    // The clients trust the new authority only.
+    fleet.run(&["list"]).assert_code(0);
+}
+
+#[test]
+fn tls_certificate_that_clients_reject_is_explained() {
+    let env = crate::fixtures::env_with_repo();
+    let made = TestCa::with_self_signed_certificate(&env.root().join("tls"), &["127.0.0.1"]);
+    let token = env.root().join("admin.token");
+    let hub = env
+        .selvedge(["hub", "--listen", "127.0.0.1:0", "--tls-cert"])
+        .arg(made.server_certificate_path())
+        .arg("--tls-key")
+        .arg(made.server_key_path())
+        .arg("--admin-token-file")
+        .arg(&token)
+        .spawn();
+    hub.wait_for_stderr("basicConstraints=critical,CA:FALSE");
+    let stdout = hub.stdout();
+    let url = stdout.split_whitespace().last().unwrap();
+    let out = env
+        .selvedge(["list", "--hub", url, "--token-file"])
+        .arg(&token)
+        .env("SSL_CERT_FILE", made.server_certificate_path())
+        .run();
+    out.assert_code(9);
+    assert!(
+        out.stderr.contains("marked as a certificate authority"),
+        "{}",
+        out.stderr
+    );
+
+    let encrypted = env.root().join("encrypted.key");
+    std::fs::write(
+        &encrypted,
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n",
+    )
+    .unwrap();
+    let out = env
+        .selvedge(["hub", "--listen", "127.0.0.1:0", "--tls-cert"])
+        .arg(made.server_certificate_path())
+        .arg("--tls-key")
+        .arg(&encrypted)
+        .run();
+    out.assert_code(2);
+    assert!(out.stderr.contains("openssl pkey"), "{}", out.stderr);
+}

@@ -1,0 +1,61 @@
+//! Responses about access: sessions of the dashboard, and the audit log.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use selvedge_core::model::Timestamp;
+
+/// A session of the dashboard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionRow {
+    /// Its id, which is needed to end it; not secret.
+    pub id: String,
+    /// The name of the token that the user signed in with.
+    pub token: String,
+    /// The id of that token.
+    pub token_id: String,
+    /// When the user signed in.
+    pub created_at: Timestamp,
+    /// When it was last used, to the minute.
+    pub last_used_at: Timestamp,
+    /// When it ends: earlier if it is not used until then.
+    pub expires_at: Timestamp,
+}
+
+/// All sessions that have not ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionPage {
+    /// The sessions, newest first.
+    pub sessions: Vec<SessionRow>,
+}
+
+/// An entry of the audit log: who did what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditRow {
+    /// Its number: increases, but may have gaps.
+    pub seq: u64,
+    /// When it was written.
+    pub at: Timestamp,
+    /// The name of the user's token.
+    pub actor: String,
+    /// The id of that token; absent for a program on the database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_id: Option<String>,
+    /// How the user reached the hub: `api`, `dashboard`, or `database` for a program on the database.
+    pub channel: String,
+    /// What was done: `task.submit`, `task.retry`, `task.cancel`, `review.accept`, `review.reject`, `review.retry`,
+    /// `token.create`, `token.revoke`, `session.start` or `session.end`.
+    pub action: String,
+    /// The id of the task, token or session.
+    pub subject: String,
+    /// The reason that the user gave, the name of the token, or similar.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+}
+
+/// A page of the audit log.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditPage {
+    /// The entries: the newest first, or, with `after`, the oldest first.
+    pub entries: Vec<AuditRow>,
+}

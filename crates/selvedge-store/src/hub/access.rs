@@ -1,0 +1,225 @@
+//! Who has access, and who did what: sessions of the dashboard, and the audit log.
+
+use uuid::Uuid;
+
+use super::rows::ApiToken;
+
+/// How a user reached the hub.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AuditChannel {
+    /// The REST API.
+    Api,
+    /// The dashboard.
+    Dashboard,
+    /// A program on the database, without a running hub: the first start, or the recovery of access.
+    Database,
+}
+
+impl AuditChannel {
+    /// The stored word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::Dashboard => "dashboard",
+            Self::Database => "database",
+        }
+    }
+
+    /// Parses a stored word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Api, Self::Dashboard, Self::Database]
+            .into_iter()
+            .find(|channel| channel.as_str() == word)
+    }
+}
+
+/// The user of an operation, as the audit log records it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditActor {
+    /// The name of the user's token.
+    pub name: String,
+    /// The token; `None` for a program on the database.
+    pub token_id: Option<Uuid>,
+    /// How the user reached the hub.
+    pub channel: AuditChannel,
+}
+
+impl AuditActor {
+    /// A program on the database.
+    pub fn on_database(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            token_id: None,
+            channel: AuditChannel::Database,
+        }
+    }
+}
+
+/// What a user did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AuditAction {
+    /// Submitted a task.
+    SubmitTask,
+    /// Submitted an ended task again.
+    RetryTask,
+    /// Cancelled a task.
+    CancelTask,
+    /// Accepted work.
+    AcceptWork,
+    /// Rejected work.
+    RejectWork,
+    /// Rejected work and requested another attempt.
+    RequestAttempt,
+    /// Created a token.
+    CreateToken,
+    /// Revoked a token.
+    RevokeToken,
+    /// Signed in to the dashboard.
+    StartSession,
+    /// Ended a session of the dashboard.
+    EndSession,
+}
+
+impl AuditAction {
+    /// All actions.
+    pub const ALL: [Self; 10] = [
+        Self::SubmitTask,
+        Self::RetryTask,
+        Self::CancelTask,
+        Self::AcceptWork,
+        Self::RejectWork,
+        Self::RequestAttempt,
+        Self::CreateToken,
+        Self::RevokeToken,
+        Self::StartSession,
+        Self::EndSession,
+    ];
+
+    /// The stored word: the kind of the subject and what was done.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SubmitTask => "task.submit",
+            Self::RetryTask => "task.retry",
+            Self::CancelTask => "task.cancel",
+            Self::AcceptWork => "review.accept",
+            Self::RejectWork => "review.reject",
+            Self::RequestAttempt => "review.retry",
+            Self::CreateToken => "token.create",
+            Self::RevokeToken => "token.revoke",
+            Self::StartSession => "session.start",
+            Self::EndSession => "session.end",
+        }
+    }
+
+    /// Parses a stored word.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|action| action.as_str() == word)
+    }
+}
+
+/// An entry of the audit log to write with a change of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskAudit {
+    /// The user.
+    pub actor: AuditActor,
+    /// What was done to the task.
+    pub action: AuditAction,
+    /// The reason that the user gave, or similar.
+    pub detail: String,
+}
+
+/// An entry of the audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditEntry {
+    /// Its number: increases, but may have gaps.
+    pub seq: u64,
+    /// Milliseconds since 1970.
+    pub at: i64,
+    /// The tenant of the subject.
+    pub tenant: String,
+    /// The user.
+    pub actor: AuditActor,
+    /// What was done.
+    pub action: AuditAction,
+    /// The id of the task, token or session.
+    pub subject: String,
+    /// The reason that the user gave, or similar.
+    pub detail: String,
+}
+
+/// Which entries of the audit log to return.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditQuery {
+    /// The tenant.
+    pub tenant: String,
+    /// Entries of this user only.
+    pub actor: Option<String>,
+    /// Entries with this action only.
+    pub action: Option<AuditAction>,
+    /// Entries about this task, token or session only.
+    pub subject: Option<String>,
+    /// The order, and where to begin.
+    pub order: AuditOrder,
+    /// Maximum number of entries.
+    pub limit: usize,
+}
+
+/// The order of entries of the audit log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AuditOrder {
+    /// The newest first; only those before the given number.
+    NewestFirst {
+        /// The last number of the previous page.
+        before: Option<u64>,
+    },
+    /// The oldest first, after the given number. No entry is ever added before one that was returned.
+    OldestFirst {
+        /// The last number of the previous page; 0 at the beginning.
+        after: u64,
+    },
+}
+
+/// The result of a revocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RevokeOutcome {
+    /// The token is revoked, now or before.
+    Revoked,
+    /// There is no such token.
+    NotFound,
+    /// It is the last valid token of an administrator of its tenant.
+    LastAdministrator,
+}
+
+/// A session to store: contains only the hash of the cookie's value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewLoginSession {
+    /// Its public id.
+    pub session_id: Uuid,
+    /// The token that the user signed in with.
+    pub token_id: Uuid,
+    /// SHA-256 of the cookie's value.
+    pub hash: [u8; 32],
+    /// How long it lasts without use, in milliseconds.
+    pub idle_ms: i64,
+    /// How long it lasts at most, in milliseconds.
+    pub lasts_ms: i64,
+    /// The user who signs in.
+    pub actor: AuditActor,
+}
+
+/// A session of the dashboard that has not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginSession {
+    /// Its public id.
+    pub session_id: Uuid,
+    /// The token that the user signed in with.
+    pub token: ApiToken,
+    /// Milliseconds since 1970.
+    pub created_at: i64,
+    /// When it was last used, to the minute: milliseconds since 1970.
+    pub last_used_at: i64,
+    /// When it ends at the latest: milliseconds since 1970.
+    pub expires_at: i64,
+    /// How long it lasts without use, in milliseconds.
+    pub idle_ms: i64,
+}

@@ -1,0 +1,267 @@
+//! Sessions of the dashboard, the audit log, and the state of the database.
+
+use tokio_postgres::{Client, Row};
+use uuid::Uuid;
+
+use super::PostgresHub;
+use super::columns::{NOW, PostgresColumns, int, text};
+use super::tokens::{TOKEN_COLUMNS, read_token};
+use crate::hub::access::{
+    AuditAction, AuditActor, AuditChannel, AuditEntry, AuditOrder, AuditQuery, LoginSession,
+    NewLoginSession,
+};
+use crate::hub::error::HubStoreError;
+use crate::hub::sqlite::columns::damaged;
+use crate::hub::traits::{AuditStore, DatabaseStatus, StoreFuture};
+
+/// Whether a token `t` and a session `s` give access now.
+fn token_is_valid() -> String {
+    format!("t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > {NOW})")
+}
+
+fn session_is_open() -> String {
+    format!("s.ended_at IS NULL AND s.expires_at > {NOW} AND s.last_used_at + s.idle_ms > {NOW}")
+}
+
+/// Columns of a session and of its token.
+fn session_columns() -> String {
+    format!("{TOKEN_COLUMNS}, s.session_id, s.created_at, s.last_used_at, s.expires_at, s.idle_ms")
+}
+
+fn read_session(row: &Row) -> Result<LoginSession, HubStoreError> {
+    let mut cells = PostgresColumns::of(row);
+    let token = read_token(&mut cells)?;
+    Ok(LoginSession {
+        session_id: cells.next()?,
+        token,
+        created_at: cells.next()?,
+        last_used_at: cells.next()?,
+        expires_at: cells.next()?,
+        idle_ms: cells.next()?,
+    })
+}
+
+impl PostgresHub {
+    /// Inserts a session; repeating the statement changes nothing.
+    pub(super) async fn insert_session_row(
+        &self,
+        session: &NewLoginSession,
+    ) -> Result<(), HubStoreError> {
+        let sql = format!(
+            "WITH made AS (
+                 INSERT INTO login_session (session_id, token_id, hash, created_at, last_used_at, expires_at, idle_ms)
+                 SELECT $1, $2, $3, now, now, now + $4::bigint, $5::bigint FROM (SELECT {NOW} AS now) AS clock
+                 ON CONFLICT (session_id) DO NOTHING
+                 RETURNING token_id, created_at
+             )
+             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
+             SELECT made.created_at, t.tenant, $6, $7, $8, $9, $10, 'token ' || t.name
+             FROM made JOIN token t USING (token_id)"
+        );
+        let actor = &session.actor;
+        let (name, channel) = (text(&actor.name), actor.channel.as_str());
+        let subject = session.session_id.to_string();
+        self.rows(
+            &sql,
+            &[
+                &session.session_id,
+                &session.token_id,
+                &session.hash.as_slice(),
+                &session.lasts_ms,
+                &session.idle_ms,
+                &name,
+                &actor.token_id,
+                &channel,
+                &AuditAction::StartSession.as_str(),
+                &subject,
+            ],
+        )
+        .await
+        .map(drop)
+    }
+
+    pub(super) async fn session_by_hash(
+        &self,
+        hash: [u8; 32],
+    ) -> Result<Option<LoginSession>, HubStoreError> {
+        let sql = format!(
+            "SELECT {} FROM login_session s JOIN token t USING (token_id) WHERE s.hash = $1 AND {} AND {}",
+            session_columns(),
+            session_is_open(),
+            token_is_valid()
+        );
+        let rows = self.rows(&sql, &[&hash.as_slice()]).await?;
+        rows.first().map(read_session).transpose()
+    }
+
+    pub(super) async fn sessions_of(
+        &self,
+        tenant: &str,
+    ) -> Result<Vec<LoginSession>, HubStoreError> {
+        let sql = format!(
+            "SELECT {} FROM login_session s JOIN token t USING (token_id)
+             WHERE t.tenant = $1 AND {} AND {} ORDER BY s.created_at DESC, s.session_id DESC",
+            session_columns(),
+            session_is_open(),
+            token_is_valid()
+        );
+        let rows = self.rows(&sql, &[&text(tenant)]).await?;
+        rows.iter().map(read_session).collect()
+    }
+
+    /// Ends a session. If the connection is lost after the commit, the repeated statement finds the session
+    /// ended and returns `false`.
+    pub(super) async fn end_session_row(
+        &self,
+        tenant: &str,
+        session: Uuid,
+        by: &AuditActor,
+    ) -> Result<bool, HubStoreError> {
+        let sql = format!(
+            "WITH gone AS (
+                 UPDATE login_session s SET ended_at = {NOW} FROM token t
+                 WHERE s.session_id = $1 AND t.token_id = s.token_id AND t.tenant = $2 AND {}
+                 RETURNING s.ended_at, t.tenant, t.name
+             )
+             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
+             SELECT ended_at, tenant, $3, $4, $5, $6, $7, 'token ' || name FROM gone
+             RETURNING 1",
+            session_is_open()
+        );
+        let rows = self
+            .rows(
+                &sql,
+                &[
+                    &session,
+                    &text(tenant),
+                    &text(&by.name),
+                    &by.token_id,
+                    &by.channel.as_str(),
+                    &AuditAction::EndSession.as_str(),
+                    &session.to_string(),
+                ],
+            )
+            .await?;
+        Ok(!rows.is_empty())
+    }
+
+    pub(super) async fn ended_access(
+        &self,
+        tokens: &[Uuid],
+        sessions: &[Uuid],
+    ) -> Result<Vec<Uuid>, HubStoreError> {
+        let sql = format!(
+            "SELECT id FROM unnest($1::uuid[]) AS given (id) WHERE NOT EXISTS (
+                 SELECT 1 FROM token t WHERE t.token_id = id AND {valid})
+             UNION ALL
+             SELECT id FROM unnest($2::uuid[]) AS given (id) WHERE NOT EXISTS (
+                 SELECT 1 FROM login_session s JOIN token t USING (token_id)
+                 WHERE s.session_id = id AND {open} AND {valid})",
+            open = session_is_open(),
+            valid = token_is_valid()
+        );
+        let rows = self.rows(&sql, &[&tokens, &sessions]).await?;
+        rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    }
+}
+
+async fn audit_entries(
+    hub: &PostgresHub,
+    query: AuditQuery,
+) -> Result<Vec<AuditEntry>, HubStoreError> {
+    let (after, before, order) = match query.order {
+        AuditOrder::NewestFirst { before } => (0, before, "ORDER BY seq DESC"),
+        // Only transactions that ended before every running one: none of them can add an earlier entry.
+        AuditOrder::OldestFirst { after } => (
+            after,
+            None,
+            "AND transaction_id < txid_snapshot_xmin(txid_current_snapshot()) ORDER BY seq",
+        ),
+    };
+    let sql = format!(
+        "SELECT seq, at, tenant, actor, token_id, channel, action, subject, detail FROM audit
+         WHERE tenant = $1 AND seq > $2 AND ($3::bigint IS NULL OR seq < $3)
+           AND ($4::text IS NULL OR actor = $4)
+           AND ($5::text IS NULL OR action = $5)
+           AND ($6::text IS NULL OR subject = $6)
+           {order} LIMIT $7"
+    );
+    let rows = hub
+        .rows(
+            &sql,
+            &[
+                &text(&query.tenant),
+                &int(after),
+                &before.map(int),
+                &query.actor.as_deref().map(text),
+                &query.action.map(AuditAction::as_str),
+                &query.subject.as_deref().map(text),
+                &i64::try_from(query.limit).unwrap_or(i64::MAX),
+            ],
+        )
+        .await?;
+    rows.iter().map(read_entry).collect()
+}
+
+fn read_entry(row: &Row) -> Result<AuditEntry, HubStoreError> {
+    let mut cells = PostgresColumns::of(row);
+    let (seq, at, tenant) = (cells.count()?, cells.next()?, cells.next()?);
+    let (name, token_id) = (cells.next()?, cells.next()?);
+    let (channel, action): (&str, &str) = (cells.next()?, cells.next()?);
+    Ok(AuditEntry {
+        seq,
+        at,
+        tenant,
+        actor: AuditActor {
+            name,
+            token_id,
+            channel: AuditChannel::parse(channel).ok_or_else(|| damaged(channel))?,
+        },
+        action: AuditAction::parse(action).ok_or_else(|| damaged(action))?,
+        subject: cells.next()?,
+        detail: cells.next()?,
+    })
+}
+
+impl AuditStore for PostgresHub {
+    fn audit_entries(&self, query: AuditQuery) -> StoreFuture<'_, Vec<AuditEntry>> {
+        Box::pin(audit_entries(self, query))
+    }
+
+    fn purge_audit(&self, older_than_ms: i64, limit: usize) -> StoreFuture<'_, u64> {
+        Box::pin(async move {
+            // Reads only the oldest entries: there is no index over the times.
+            let sql = format!(
+                "DELETE FROM audit WHERE seq IN (
+                     SELECT seq FROM (SELECT seq, at FROM audit ORDER BY seq LIMIT $2) AS oldest
+                     WHERE at < {NOW} - $1::bigint)
+                 RETURNING 1"
+            );
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let gone = self.rows(&sql, &[&older_than_ms, &limit]).await?;
+            Ok(u64::try_from(gone.len()).unwrap_or(u64::MAX))
+        })
+    }
+}
+
+impl DatabaseStatus for PostgresHub {
+    fn database_id(&self) -> Uuid {
+        self.database_id
+    }
+
+    fn probe_writes(&self) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let sql = format!(
+                "INSERT INTO write_probe VALUES (true, {NOW})
+                 ON CONFLICT (only_row) DO UPDATE SET at = excluded.at"
+            );
+            self.rows(&sql, &[]).await.map(drop)
+        })
+    }
+}
+
+/// The identity of the database.
+pub(super) async fn load_database_id(client: &Client) -> Result<Uuid, HubStoreError> {
+    let sql = "SELECT database_id FROM database_identity";
+    Ok(client.query_one(sql, &[]).await?.try_get(0)?)
+}

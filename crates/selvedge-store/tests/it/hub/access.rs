@@ -1,0 +1,248 @@
+//! Tokens of administrators, sessions of the dashboard, and the audit log.
+
+use selvedge_core::model::{ReviewRecord, ReviewTarget};
+use selvedge_store::hub::{
+    AuditAction, AuditActor, AuditChannel, AuditEntry, AuditOrder, AuditQuery, HubStore,
+    NewApiToken, NewLoginSession, RevokeOutcome, TaskChange,
+};
+use uuid::Uuid;
+
+use super::fixture::{StoreFixture, apply_change, task};
+use super::kept::token;
+
+fn ada() -> AuditActor {
+    AuditActor {
+        name: "ada".to_owned(),
+        token_id: Some(Uuid::from_u128(1)),
+        channel: AuditChannel::Api,
+    }
+}
+
+fn admin(number: u128, tenant: &str, lasts_ms: Option<i64>) -> NewApiToken {
+    NewApiToken {
+        scopes: vec!["read".to_owned(), "admin".to_owned()],
+        tenant: tenant.to_owned(),
+        ..token(number, lasts_ms)
+    }
+}
+
+pub(super) async fn last_administrator_is_not_revoked(fixture: StoreFixture) {
+    let store = fixture.open().await;
+    for new in [
+        admin(1, "default", None),
+        admin(2, "default", None),
+        admin(3, "default", Some(0)),
+        admin(4, "other", None),
+        token(5, None),
+    ] {
+        store.insert_token(new).await.unwrap();
+    }
+    let revoke = async |number| {
+        let id = Uuid::from_u128(number);
+        store.revoke(id, ada()).await.unwrap()
+    };
+    assert_eq!(revoke(1).await, RevokeOutcome::Revoked);
+    assert_eq!(revoke(1).await, RevokeOutcome::Revoked, "again");
+    assert_eq!(revoke(2).await, RevokeOutcome::LastAdministrator);
+    assert_eq!(revoke(3).await, RevokeOutcome::Revoked, "it has expired");
+    assert_eq!(revoke(4).await, RevokeOutcome::LastAdministrator);
+    assert_eq!(revoke(5).await, RevokeOutcome::Revoked);
+    let found = store.find_token_by_hash([2; 32]).await.unwrap();
+    assert_eq!(found.map(|it| it.revoked_at), Some(None));
+
+    // Of two administrators who revoke each other at the same time, one stays.
+    store.insert_token(admin(6, "default", None)).await.unwrap();
+    let (two, six) = tokio::join!(revoke(2), revoke(6));
+    assert!(
+        [two, six].contains(&RevokeOutcome::LastAdministrator) && two != six,
+        "{two:?} {six:?}"
+    );
+}
+
+fn session(number: u8, token: u128, idle_ms: i64, lasts_ms: i64) -> NewLoginSession {
+    NewLoginSession {
+        session_id: Uuid::from_u128(1_000 + u128::from(number)),
+        token_id: Uuid::from_u128(token),
+        hash: [number; 32],
+        idle_ms,
+        lasts_ms,
+        actor: ada(),
+    }
+}
+
+pub(super) async fn session_ends_with_its_token_its_limits_and_on_request(fixture: StoreFixture) {
+    const HOUR: i64 = 3_600_000;
+    let store = fixture.open().await;
+    for number in 1..=2 {
+        store.insert_token(token(number, None)).await.unwrap();
+    }
+    for new in [
+        session(1, 1, HOUR, HOUR),
+        session(2, 1, 0, HOUR),
+        session(3, 1, HOUR, 0),
+        session(4, 2, HOUR, HOUR),
+    ] {
+        store.insert_session(new).await.unwrap();
+    }
+    let is_open = async |number: u8| {
+        let found = store.find_session_by_hash([number; 32]).await.unwrap();
+        found.is_some()
+    };
+    let ids = |numbers: &[u8]| -> Vec<Uuid> {
+        let id = |number: &u8| Uuid::from_u128(1_000 + u128::from(*number));
+        numbers.iter().map(id).collect()
+    };
+    let ended = async || {
+        let (tokens, sessions) = (vec![Uuid::from_u128(1)], ids(&[1, 2, 3, 4]));
+        let mut ended = store.find_ended_access(tokens, sessions).await.unwrap();
+        ended.sort();
+        ended
+    };
+    assert!(is_open(1).await && is_open(4).await);
+    assert!(!is_open(2).await, "it was not used");
+    assert!(!is_open(3).await, "its time is over");
+    assert_eq!(ended().await, ids(&[2, 3]));
+    let found = store.find_session_by_hash([1; 32]).await.unwrap();
+    let found = found.expect("an open session");
+    assert_eq!(found.token.token_id, Uuid::from_u128(1));
+    assert_eq!(found.expires_at, found.created_at + HOUR);
+    store.touch_session(found.session_id).await.unwrap();
+    let listed = store.list_sessions("default".to_owned()).await.unwrap();
+    let listed: Vec<Uuid> = listed.iter().map(|it| it.session_id).collect();
+    assert_eq!(listed, ids(&[4, 1]), "the newest first");
+    assert!(
+        store
+            .list_sessions("other".to_owned())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+
+    let end = async |tenant: &str, number: u8| {
+        let id = Uuid::from_u128(1_000 + u128::from(number));
+        store
+            .end_session(tenant.to_owned(), id, ada())
+            .await
+            .unwrap()
+    };
+    assert!(!end("other", 4).await);
+    assert!(end("default", 4).await);
+    assert!(!end("default", 4).await, "it has ended");
+    assert!(!is_open(4).await);
+    let by = ada();
+    store.revoke(Uuid::from_u128(1), by).await.unwrap();
+    assert!(!is_open(1).await, "its token was revoked");
+    let mut all = ids(&[1, 2, 3, 4]);
+    all.insert(0, Uuid::from_u128(1));
+    assert_eq!(ended().await, all);
+}
+
+async fn entries(store: &dyn HubStore, order: AuditOrder, limit: usize) -> Vec<AuditEntry> {
+    let query = AuditQuery {
+        tenant: "default".to_owned(),
+        actor: None,
+        action: None,
+        subject: None,
+        order,
+        limit,
+    };
+    store.audit_entries(query).await.unwrap()
+}
+
+pub(super) async fn audit_log_records_who_did_what_and_is_never_changed(fixture: StoreFixture) {
+    let store = fixture.open().await;
+    store.insert_token(token(1, None)).await.unwrap();
+    let mut new = task(1, 0, &[]);
+    new.actor = Some(ada());
+    let id = new.task_id;
+    store.submit(new.clone()).await.unwrap();
+    let mut own = task(2, 0, &[]);
+    own.idempotency = Some(("key".to_owned(), [1; 32]));
+    own.actor = Some(ada());
+    own.retry_of = Some(id);
+    store.submit(own.clone()).await.unwrap();
+    // Repeated requests, and tasks of the hub itself, are not recorded.
+    store.submit(own).await.unwrap();
+    store.submit(new).await.unwrap();
+    store.submit(task(3, 0, &[])).await.unwrap();
+    for _ in 0..2 {
+        let cancel = TaskChange::Cancel {
+            actor: ada(),
+            reason: "not\0 needed".to_owned(),
+        };
+        apply_change(store.as_ref(), id, cancel).await;
+    }
+    let refused = TaskChange::Review {
+        decision: selvedge_protocol::ReviewDecision::Accept,
+        actor: ada(),
+        record: ReviewRecord {
+            accepted: true,
+            by: "ada".to_owned(),
+            stated_by: None,
+            reason: String::new(),
+            target: ReviewTarget::default(),
+        },
+        epoch: 0,
+        after: 0,
+        events: Vec::new(),
+    };
+    apply_change(store.as_ref(), id, refused).await;
+    store.revoke(Uuid::from_u128(1), ada()).await.unwrap();
+
+    let all = entries(store.as_ref(), AuditOrder::NewestFirst { before: None }, 10).await;
+    let actions: Vec<_> = all.iter().rev().map(|entry| entry.action).collect();
+    assert_eq!(
+        actions,
+        [
+            AuditAction::CreateToken,
+            AuditAction::SubmitTask,
+            AuditAction::RetryTask,
+            AuditAction::CancelTask,
+            AuditAction::RevokeToken,
+        ]
+    );
+    assert_eq!(all[0].actor, ada());
+    assert_eq!(all[0].subject, Uuid::from_u128(1).to_string());
+    assert_eq!(all[1].subject, id.to_string());
+    assert!(all[1].detail.ends_with(" needed"), "{:?}", all[1]);
+    assert_eq!(all[2].detail, format!("of {id}"));
+    assert_eq!(all[4].actor, AuditActor::on_database("test"));
+    assert_eq!(all[4].detail, "token 1, scopes read");
+
+    let before = Some(all[1].seq);
+    let older = entries(store.as_ref(), AuditOrder::NewestFirst { before }, 2).await;
+    assert_eq!(older, all[2..4]);
+    let after = all[3].seq;
+    // On a server that other tests use, entries may appear with a delay.
+    let newer = loop {
+        let newer = entries(store.as_ref(), AuditOrder::OldestFirst { after }, 2).await;
+        if newer.len() == 2 {
+            break newer;
+        }
+    };
+    assert_eq!(newer, [all[2].clone(), all[1].clone()]);
+    let filtered = AuditQuery {
+        tenant: "default".to_owned(),
+        actor: Some("ada".to_owned()),
+        action: Some(AuditAction::CancelTask),
+        subject: Some(id.to_string()),
+        order: AuditOrder::NewestFirst { before: None },
+        limit: 10,
+    };
+    assert_eq!(
+        store.audit_entries(filtered.clone()).await.unwrap(),
+        all[1..2]
+    );
+    let foreign = AuditQuery {
+        tenant: "other".to_owned(),
+        ..filtered
+    };
+    assert!(store.audit_entries(foreign).await.unwrap().is_empty());
+    assert_eq!(store.purge_audit(3_600_000, 100).await.unwrap(), 0);
+    // A negative age: everything that was written before this moment is old enough, but too young to remove.
+    assert!(store.purge_audit(-60_000, 100).await.is_err());
+    assert_eq!(
+        entries(store.as_ref(), AuditOrder::NewestFirst { before: None }, 10).await,
+        all
+    );
+}
