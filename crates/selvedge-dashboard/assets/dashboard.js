@@ -1,4 +1,4 @@
-// The dashboard's one script: times in the reader's zone, keys, copying, saved views, comments on lines, and
+// The script of every page: times in the reader's zone, keys, copying, saved views, comments on lines, and
 // live updates. Without it every page works, and shows its state when it was loaded. It never makes markup
 // out of text: what it puts into the page is the server's own page, fetched again.
 "use strict";
@@ -226,30 +226,40 @@
     } catch { /* Without storage, links lead to the whole list. */ }
   };
 
-  // Updates: the server sends a token that changes whenever the page may have changed.
-  const address = $("#main").dataset.live;
+  // Updates: the server sends a token that changes whenever the page may have changed. All tabs share one stream
+  // where the browser has shared workers.
+  const topic = $("#main").dataset.live;
   let token = $("#main").dataset.pulse || null;
-  let source;
-  const listen = () => {
-    source = new EventSource(address);
-    source.addEventListener("pulse", (event) => {
-      const before = token;
-      token = event.data;
-      if (before !== null && before !== token) refresh();
-      else state("live", "Live.");
-    });
+  const handle = (message) => {
+    if (message.lost) { state("lost", "Connection lost; reconnecting."); return; }
+    const before = token;
+    token = message.token;
+    if (before !== null && before !== token) refresh();
+    else state("live", "Live.");
+  };
+  let source = null;
+  const listenAlone = () => {
+    source = new EventSource(`/events?topics=${encodeURIComponent(topic)}`);
+    source.addEventListener("pulse", ({ data }) => handle({ token: data.slice(data.indexOf(" ") + 1) }));
     source.onerror = () => {
-      state("lost", "Connection lost; reconnecting.");
-      if (source.readyState === EventSource.CLOSED) {
-        source.close();
-        setTimeout(listen, 2000);
-      }
+      handle({ lost: true });
+      if (source.readyState === EventSource.CLOSED) setTimeout(listenAlone, 2000);
     };
   };
-  if (address) {
+  let worker = null;
+  const listen = () => { if (worker) worker.port.postMessage({ watch: topic }); else listenAlone(); };
+  if (topic) {
+    if ("SharedWorker" in window) {
+      worker = new SharedWorker($("script[src]").src.replace("dashboard.js", "live.js"));
+      worker.port.onmessage = ({ data }) => handle(data);
+      worker.onerror = () => {
+        worker = null;
+        listen();
+      };
+    }
     listen();
-    // Browsers open six connections to a server, and a page that they keep for the way back would keep its own.
-    addEventListener("pagehide", () => source.close());
+    // A page that the browser keeps for the way back watches nothing meanwhile.
+    addEventListener("pagehide", () => { if (worker) worker.port.postMessage({}); else source?.close(); });
     addEventListener("pageshow", (event) => {
       if (!event.persisted) return;
       listen();

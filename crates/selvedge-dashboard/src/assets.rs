@@ -1,4 +1,4 @@
-//! The stylesheet, the script and the icon, embedded in the program.
+//! The stylesheet, the scripts and the icon, embedded in the program.
 
 use std::sync::LazyLock;
 
@@ -11,12 +11,13 @@ use sha2::{Digest, Sha256};
 
 const CSS: &str = include_str!("../assets/dashboard.css");
 const SCRIPT: &str = include_str!("../assets/dashboard.js");
+const LIVE_SCRIPT: &str = include_str!("../assets/live.js");
 const ICON: &str = include_str!("../assets/icon.svg");
 
 /// Version in the URLs of all assets; it changes whenever an asset changes.
 pub(crate) static VERSION: LazyLock<String> = LazyLock::new(|| {
     let mut hash = Sha256::new();
-    for text in [CSS, SCRIPT, ICON] {
+    for text in [CSS, SCRIPT, LIVE_SCRIPT, ICON] {
         hash.update(text);
     }
     hex(hash.finalize().get(..8).unwrap_or_default())
@@ -42,6 +43,7 @@ pub(crate) async fn asset(
     let (kind, text) = match name.as_str() {
         "dashboard.css" => ("text/css; charset=utf-8", CSS.to_owned()),
         "dashboard.js" => ("text/javascript; charset=utf-8", SCRIPT.to_owned()),
+        "live.js" => ("text/javascript; charset=utf-8", LIVE_SCRIPT.to_owned()),
         "icon.svg" => ("image/svg+xml", ICON.to_owned()),
         "icon-good.svg" => ("image/svg+xml", state_icon("#1f9d55")),
         "icon-bad.svg" => ("image/svg+xml", state_icon("#d0323f")),

@@ -1,16 +1,17 @@
 //! The HTTP server. It has its own accept loop, to limit slow request heads, idle connections and the number
-//! of connections.
+//! of connections. With TLS, clients that offer HTTP/2 get it; workers' WebSockets use HTTP/1.1.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ConnectInfo;
+use axum::extract::{ConnectInfo, Request};
+use axum::http::{HeaderValue, header};
 use axum::middleware::from_fn_with_state;
 use axum::{Extension, Router};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -19,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
-use tower::Layer;
+use tower::{Layer, ServiceExt};
 
 use crate::hub::Hub;
 use crate::{active_access, dispatch, observe, peers, plans, reaper, run_stats};
@@ -27,6 +28,12 @@ use crate::{active_access, dispatch, observe, peers, plans, reaper, run_stats};
 /// Maximum number of a request's headers, and maximum size of its head in bytes.
 const MAX_HEADERS: usize = 64;
 const MAX_HEAD_BYTES: usize = 32 * 1024;
+
+/// Maximum number of concurrent requests in one HTTP/2 connection, event streams included.
+const MAX_STREAMS: u32 = 128;
+
+/// How long open requests may take after the hub was told to stop.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A running hub.
 #[derive(Debug)]
@@ -103,7 +110,16 @@ async fn accept(
             let served = match tls {
                 None => connection(socket, from, router, patience, stopping).await,
                 Some(tls) => match timeout(patience, tls.accept(socket)).await {
-                    Ok(Ok(socket)) => connection(socket, from, router, patience, stopping).await,
+                    Ok(Ok(mut socket)) => {
+                        if socket.get_ref().1.alpn_protocol() == Some(ALPN_HTTP2) {
+                            // Clients answer pings, so silence is a lost connection.
+                            let transport = socket.get_mut().0.as_mut();
+                            transport.set_read_timeout_pinned(Some(patience * 2));
+                            http2_connection(socket, from, router, patience, stopping).await
+                        } else {
+                            connection(socket, from, router, patience, stopping).await
+                        }
+                    }
                     Ok(Err(error)) => Err(error),
                     Err(_) => Err(io::ErrorKind::TimedOut.into()),
                 },
@@ -121,7 +137,7 @@ async fn connection(
     from: SocketAddr,
     router: Router,
     patience: Duration,
-    mut stopping: watch::Receiver<bool>,
+    stopping: watch::Receiver<bool>,
 ) -> Result<(), io::Error> {
     let service = TowerToHyperService::new(Extension(ConnectInfo(from)).layer(router));
     let serving = http1::Builder::new()
@@ -132,15 +148,55 @@ async fn connection(
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
     tokio::pin!(serving);
-    let stop = async move { stopping.wait_for(|stop| *stop).await.is_ok() };
     tokio::select! {
         served = &mut serving => served.map_err(io::Error::other),
-        _ = stop => {
+        () = stopped(stopping) => {
             serving.as_mut().graceful_shutdown();
             // Connections that do not end in time are cut: clients repeat their requests and workers
             // reconnect.
-            let _ = timeout(Duration::from_secs(2), serving).await;
+            let _ = timeout(SHUTDOWN_TIMEOUT, serving).await;
             Ok(())
         }
     }
+}
+
+async fn http2_connection(
+    socket: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    from: SocketAddr,
+    router: Router,
+    patience: Duration,
+    stopping: watch::Receiver<bool>,
+) -> Result<(), io::Error> {
+    let router = Extension(ConnectInfo(from)).layer(router);
+    let service = TowerToHyperService::new(router.map_request(set_host));
+    let serving = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .keep_alive_interval(patience)
+        .keep_alive_timeout(patience)
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX))
+        .serve_connection(TokioIo::new(socket), service);
+    tokio::pin!(serving);
+    tokio::select! {
+        served = &mut serving => served.map_err(io::Error::other),
+        () = stopped(stopping) => {
+            serving.as_mut().graceful_shutdown();
+            let _ = timeout(SHUTDOWN_TIMEOUT, serving).await;
+            Ok(())
+        }
+    }
+}
+
+/// Copies the host that an HTTP/2 request is sent to into the header that HTTP/1.1 requires, where it is checked.
+fn set_host<B>(mut request: Request<B>) -> Request<B> {
+    let authority = request.uri().authority();
+    if let Some(host) = authority.and_then(|host| HeaderValue::from_str(host.as_str()).ok()) {
+        request.headers_mut().insert(header::HOST, host);
+    }
+    request
+}
+
+async fn stopped(mut stopping: watch::Receiver<bool>) {
+    // A dropped sender also stops.
+    let _ = stopping.wait_for(|stop| *stop).await;
 }

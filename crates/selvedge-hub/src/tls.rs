@@ -14,6 +14,9 @@ use rustls::sign::CertifiedKey;
 use rustls::{CertificateError, RootCertStore, ServerConfig};
 use tokio_rustls::TlsAcceptor;
 
+/// HTTP/2, as clients and the hub name it in the TLS handshake.
+pub(crate) const ALPN_HTTP2: &[u8] = b"h2";
+
 /// Why the certificates cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
@@ -113,7 +116,7 @@ impl ReloadableTls {
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(resolver);
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![ALPN_HTTP2.to_vec(), b"http/1.1".to_vec()];
         Ok(Self {
             chain: chain.to_owned(),
             key: key.to_owned(),

@@ -11,6 +11,7 @@ use selvedge_core::run::{Attempt, Run};
 use serde::Deserialize;
 
 use super::auth::LoginSession;
+use super::events;
 use super::outputs::patch_response;
 use super::respond::{PageResult, page_frame, redirect_to, render_error, render_page};
 use super::{Dashboard, SharedDashboard};
@@ -54,9 +55,8 @@ async fn live_frame(
 ) -> Result<PageFrame, Response> {
     let pulse = dashboard.backend.change_token(&login.user, task).await;
     let pulse = pulse.map_err(error_page(login))?;
-    let live = task.map_or_else(|| "/events".to_owned(), |id| format!("/events?task={id}"));
     Ok(PageFrame {
-        live,
+        live: task.unwrap_or(events::ALL_TASKS).to_owned(),
         pulse,
         ..page_frame(login, title, nav_item)
     })
@@ -121,7 +121,7 @@ pub(super) async fn task(
     let task = find_task(&dashboard, &login, &id).await?;
     let title = single_line(&task.row.description, 60);
     let frame = PageFrame {
-        live: format!("/events?task={}", task.row.id),
+        live: task.row.id.clone(),
         pulse: pulse.map_err(error_page(&login))?,
         ..page_frame(&login, &title, NavItem::Tasks)
     };
@@ -179,7 +179,7 @@ pub(super) async fn session(
     let title = format!("Session of attempt {number}");
     let mut frame = page_frame(&login, &title, NavItem::Tasks);
     if is_live {
-        frame.live = format!("/events?task={}", task.row.id);
+        frame.live.clone_from(&task.row.id);
         frame.pulse = pulse.map_err(error_page(&login))?;
     }
     let header = SessionHeader {

@@ -66,6 +66,12 @@ impl DashboardHub {
         answer["task_id"].as_str().unwrap().to_owned()
     }
 
+    /// Cancels a task over the REST API.
+    pub(crate) fn cancel(&self, task: &str) {
+        let row = self.post(&format!("/api/v1/tasks/{task}/cancel"), &json!({}));
+        assert_eq!(row["task_id"], task, "{row}");
+    }
+
     /// Starts a browser that is logged in with the administrator's token.
     pub(crate) fn open_browser(&self, env: &TestEnv) -> Browser {
         let browser = Browser::start(env);

@@ -174,3 +174,43 @@ fn watched_task_notifies_from_any_open_page() {
     assert_eq!(ask(&hub.origin, &cancel, &headers, "{}").0, 202);
     browser.wait_until("window.noted[0] === 'Greet the comet: cancelled'");
 }
+
+/// A browser opens at most six connections to a server over HTTP/1.1.
+#[test]
+fn eight_tabs_share_one_event_stream() {
+    let env = env_with_repo();
+    let hub = DashboardHub::start(&env, "127.0.0.1:0", "");
+    let browser = hub.open_browser(&env);
+    let ids: Vec<String> = (1..=7)
+        .map(|number| hub.submit(&task(&format!("Greet moon {number}"))))
+        .collect();
+    let list = browser.current_tab();
+    browser.wait_for_text("#tasks", "moon 7");
+    let tabs: Vec<_> = ids
+        .iter()
+        .map(|id| {
+            let tab = browser.open_tab();
+            browser.open_url(&format!("{}/tasks/{id}", hub.origin));
+            browser.run_script("window.before = true", &[]);
+            browser.wait_until("document.querySelector('#line').dataset.state === 'live'");
+            tab
+        })
+        .collect();
+
+    browser.switch_to_tab(&list);
+    browser.run_script("window.before = true", &[]);
+    for id in &ids {
+        hub.cancel(id);
+    }
+    for tab in &tabs {
+        browser.switch_to_tab(tab);
+        browser.wait_for_text(".title .badge", "cancelled");
+        assert_eq!(browser.run_script("return window.before", &[]), json!(true));
+    }
+    browser.switch_to_tab(&list);
+    browser.wait_until("document.querySelectorAll('#tasks .badge').length === 7");
+    browser.wait_until(
+        "Array.from(document.querySelectorAll('#tasks .badge')).every((it) => it.innerText.includes('cancelled'))",
+    );
+    assert_eq!(browser.run_script("return window.before", &[]), json!(true));
+}

@@ -1,6 +1,8 @@
 //! A hub with a certificate: all commands and workers use TLS and trust only that certificate.
 
+use reqwest::{Certificate, Client, StatusCode, Version};
 use selvedge_testkit::TestCa;
+use serde_json::{Value, json};
 
 use super::fixture::HubFixture;
 
@@ -136,4 +138,49 @@ fn tls_certificate_that_clients_reject_is_explained() {
         .run();
     out.assert_code(2);
     assert!(out.stderr.contains("openssl pkey"), "{}", out.stderr);
+}
+
+#[test]
+fn tls_hub_speaks_http2_with_clients_that_offer_it() {
+    let fleet = HubFixture::with_tls("echo good > out");
+    let ca = fleet.tls.as_ref().unwrap().ca_certificate_path();
+    let ca = Certificate::from_pem(&std::fs::read(ca).unwrap()).unwrap();
+    // Another test may have installed it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = || {
+        let builder = Client::builder().tls_certs_only([ca.clone()]).no_proxy();
+        builder.http2_adaptive_window(true)
+    };
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let http2 = client().build().unwrap();
+        let tasks = format!("{}/api/v1/tasks", fleet.url);
+        let submit = http2.post(&tasks).bearer_auth(fleet.read_token());
+        let task = json!({"description": "x", "labels": ["nowhere"], "skip_verification": true});
+        let answer = submit.json(&task).send().await.unwrap();
+        assert_eq!(answer.version(), Version::HTTP_2);
+        assert_eq!(answer.status(), StatusCode::CREATED);
+        let id = answer.json::<Value>().await.unwrap()["task_id"].clone();
+        // Several streams and requests share the connection.
+        let events = format!("{tasks}/{}/events", id.as_str().unwrap());
+        let mut streams = Vec::new();
+        for _ in 0..10 {
+            let request = http2.get(&events).bearer_auth(fleet.read_token());
+            let mut stream = request.send().await.unwrap();
+            let first = stream.chunk().await.unwrap().unwrap();
+            assert!(String::from_utf8_lossy(&first).contains("event: state"));
+            streams.push(stream);
+        }
+        let row = http2
+            .get(format!("{tasks}/{}", id.as_str().unwrap()))
+            .bearer_auth(fleet.read_token());
+        assert_eq!(row.send().await.unwrap().status(), StatusCode::OK);
+        let unknown_host = fleet.url.replace("127.0.0.1", "localhost");
+        let refused = http2.get(unknown_host).send().await;
+        assert!(refused.is_err(), "the certificate names another host");
+
+        let http1 = client().http1_only().build().unwrap();
+        let answer = http1.get(format!("{}/healthz", fleet.url)).send().await;
+        assert_eq!(answer.unwrap().version(), Version::HTTP_11);
+    });
 }
