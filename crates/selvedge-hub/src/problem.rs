@@ -1,10 +1,13 @@
 //! Error responses of the hub: `application/problem+json`, with an error for each invalid field. Internal
 //! details are only logged.
 
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use selvedge_protocol::{FieldError, Problem};
 use selvedge_store::hub::HubStoreError;
+use serde::de::DeserializeOwned;
 
 use crate::service::{ServiceError, describe_fields};
 
@@ -104,5 +107,19 @@ impl IntoResponse for ApiError {
             headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response
+    }
+}
+
+/// Query parameters; invalid ones are answered with problem details.
+#[derive(Debug)]
+pub(crate) struct QueryParams<T>(pub(crate) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for QueryParams<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let parsed = Query::try_from_uri(&parts.uri);
+        let Query(params) = parsed.map_err(|error| ApiError::bad_request(error.body_text()))?;
+        Ok(Self(params))
     }
 }

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Extension, Path, Query, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::HeaderMap;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::access::Caller;
 use crate::hub::{Hub, HubActivity, WatchGuard};
-use crate::problem::ApiError;
+use crate::problem::{ApiError, QueryParams};
 use crate::service::{self, Actor};
 
 /// How often a watcher polls for changes by another hub.
@@ -41,7 +41,7 @@ pub(super) async fn stream(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-    Query(from): Query<ResumeParams>,
+    QueryParams(from): QueryParams<ResumeParams>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     let actor = Actor::from(caller);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Extension, Query, State};
+use axum::extract::{Extension, State};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use selvedge_dashboard::stats::{StatsPeriod, StatsReport};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::views::{self, HubStats};
 use crate::access::Caller;
 use crate::hub::Hub;
-use crate::problem::ApiError;
+use crate::problem::{ApiError, QueryParams};
 use crate::run_stats;
 
 pub(super) async fn workers(State(hub): State<Arc<Hub>>) -> Result<Json<WorkerPage>, ApiError> {
@@ -41,7 +41,7 @@ pub(super) struct StatsParams {
 pub(super) async fn retry_figures(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
-    Query(params): Query<StatsParams>,
+    QueryParams(params): QueryParams<StatsParams>,
 ) -> Result<Json<StatsReport>, ApiError> {
     let days = params.days.map(|days| {
         let valid = days.parse().ok().filter(|days| (1..=36_500).contains(days));

@@ -1,12 +1,17 @@
 //! The OpenAPI document, generated from the table of operations and the schemas of the types.
 
+mod schemas;
+
 use axum::Json;
+use axum::http::StatusCode;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use selvedge_protocol::{API_PATH, Problem};
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
-use super::operations::{OPERATIONS, Operation, OperationAccess};
+use super::operations::{BYTES, OPERATIONS, Operation, OperationAccess, RequestBody};
 
 pub(super) async fn serve_document() -> Json<Value> {
     Json(document())
@@ -38,48 +43,9 @@ pub fn document() -> Value {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     });
-    merge_string_constants(&mut document);
+    schemas::merge_string_constants(&mut document);
+    schemas::name_variants(&mut document["components"]["schemas"]);
     document
-}
-
-/// Replaces alternatives of single strings by one `enum`: generators of clients make a type of each alternative,
-/// although only the descriptions differ. The descriptions become part of that of the whole.
-fn merge_string_constants(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            if let Some((values, descriptions)) = string_constants(object) {
-                object.remove("oneOf");
-                object.insert("type".to_owned(), "string".into());
-                object.insert("enum".to_owned(), values.into());
-                let own = object.get("description").and_then(Value::as_str);
-                let lines = own.map(str::to_owned).into_iter().chain(descriptions);
-                let text = lines.collect::<Vec<_>>().join("\n");
-                object.insert("description".to_owned(), text.into());
-            }
-            object.values_mut().for_each(merge_string_constants);
-        }
-        Value::Array(elements) => elements.iter_mut().for_each(merge_string_constants),
-        _ => {}
-    }
-}
-
-/// The values and their descriptions, if a schema consists of alternative strings.
-fn string_constants(schema: &Map<String, Value>) -> Option<(Vec<Value>, Vec<String>)> {
-    let (mut values, mut descriptions) = (Vec::new(), Vec::new());
-    for alternative in schema.get("oneOf")?.as_array()? {
-        if alternative.get("type")? != "string" {
-            return None;
-        }
-        if let Some(value) = alternative.get("const") {
-            if let Some(text) = alternative.get("description").and_then(Value::as_str) {
-                descriptions.push(format!("`{}`: {text}", value.as_str()?));
-            }
-            values.push(value.clone());
-        } else {
-            values.extend(alternative.get("enum")?.as_array()?.iter().cloned());
-        }
-    }
-    Some((values, descriptions))
 }
 
 /// A name for generated clients: `get_tasks`, `get_task`, `create_task`, `cancel_task`, `get_task_report`.
@@ -112,43 +78,47 @@ fn operation_id(method: &str, path: &str) -> String {
 }
 
 fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Value) -> Value {
-    let (status, media, form) = operation.response;
-    let content = match form {
-        Some(form) => json!({media: {"schema": form(generator).to_value()}}),
-        None => json!({media: {}}),
-    };
-    let mut parameters = Vec::new();
-    for name in operation
-        .path
-        .split('{')
-        .skip(1)
-        .filter_map(|rest| rest.split('}').next())
-    {
-        let schema = json!({"type": "string"});
-        parameters.push(json!({"name": name, "in": "path", "required": true, "schema": schema}));
+    let (status, media, schema) = operation.response;
+    let schema = schema.map_or_else(
+        || plain_schema(media),
+        |schema| schema(generator).to_value(),
+    );
+    let mut response = json!({"description": operation.summary});
+    let has_body = !matches!(status, 101 | 204) && operation.method != "HEAD";
+    if has_body {
+        response["content"] = json!({media: {"schema": schema}});
     }
-    for (name, about) in operation.query {
-        let schema = json!({"type": "string"});
-        parameters
-            .push(json!({"name": name, "in": "query", "description": about, "schema": schema}));
+    let mut responses = Map::new();
+    responses.insert(status.to_string(), response);
+    for status in error_statuses(operation) {
+        let reason = StatusCode::from_u16(status).ok();
+        let reason = reason.and_then(|status| status.canonical_reason());
+        let description = reason.unwrap_or("Error");
+        responses.insert(
+            status.to_string(),
+            problem_response(operation, description, problem),
+        );
     }
+    let other = problem_response(operation, "Problem details of any other error.", problem);
+    responses.insert("default".to_owned(), other);
     let mut document_entry = json!({
         "operationId": operation_id(operation.method, operation.path),
         "tags": ["hub"],
         "summary": operation.summary,
-        "parameters": parameters,
-        "responses": {
-            status.to_string(): {"description": operation.summary, "content": content},
-            "default": {
-                "description": "Problem details of the error.",
-                "content": {"application/problem+json": {"schema": problem}},
-            },
-        },
+        "parameters": parameters(operation),
+        "responses": responses,
     });
-    if let Some(form) = operation.request_schema {
-        let schema = form(generator).to_value();
+    let body = match operation.request {
+        RequestBody::None => None,
+        RequestBody::Json(schema) => Some((true, "application/json", schema(generator).to_value())),
+        RequestBody::OptionalJson(schema) => {
+            Some((false, "application/json", schema(generator).to_value()))
+        }
+        RequestBody::Bytes => Some((true, BYTES, plain_schema(BYTES))),
+    };
+    if let Some((required, media, schema)) = body {
         document_entry["requestBody"] =
-            json!({"content": {"application/json": {"schema": schema}}});
+            json!({"required": required, "content": {media: {"schema": schema}}});
     }
     if let OperationAccess::Scopes(scopes) = operation.access {
         let scope_names: Vec<_> = scopes.iter().map(|scope| scope.as_str()).collect();
@@ -158,10 +128,66 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
     document_entry
 }
 
+/// The schema of a body that is not JSON.
+fn plain_schema(media: &str) -> Value {
+    match media {
+        BYTES => json!({"type": "string", "format": "binary"}),
+        "application/json" => json!({}),
+        _ => json!({"type": "string"}),
+    }
+}
+
+fn problem_response(operation: &Operation, description: &str, problem: &Value) -> Value {
+    let mut response = json!({"description": description});
+    if operation.method != "HEAD" {
+        response["content"] = json!({"application/problem+json": {"schema": problem}});
+    }
+    response
+}
+
+/// Path, query and header parameters.
+fn parameters(operation: &Operation) -> Vec<Value> {
+    let names = operation.path.split('{').skip(1);
+    let in_path = names.filter_map(|rest| rest.split('}').next()).map(
+        |name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}),
+    );
+    let optional = |place: &'static str, parameters: &'static [(&str, &str)]| {
+        parameters.iter().map(move |(name, description)| {
+            let schema = match *name {
+                "after" | "days" | "limit" => json!({"type": "integer", "minimum": 0}),
+                _ => json!({"type": "string"}),
+            };
+            json!({"name": name, "in": place, "description": description, "schema": schema})
+        })
+    };
+    let in_query = optional("query", operation.query);
+    in_path
+        .chain(in_query)
+        .chain(optional("header", operation.headers))
+        .collect()
+}
+
+/// The statuses of errors that follow from the access, the path, the parameters and the body, and those that only
+/// this operation returns.
+fn error_statuses(operation: &Operation) -> BTreeSet<u16> {
+    let mut statuses: BTreeSet<u16> = operation.errors.iter().copied().collect();
+    if matches!(operation.access, OperationAccess::Scopes(_)) {
+        statuses.extend([401, 403, 429, 503]);
+    }
+    if operation.path.contains('{') {
+        statuses.insert(404);
+    }
+    if !operation.query.is_empty() {
+        statuses.insert(400);
+    }
+    if !matches!(operation.request, RequestBody::None) {
+        statuses.extend([413, 422, 507]);
+    }
+    statuses
+}
+
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
@@ -175,6 +201,42 @@ mod tests {
             description.contains("`queued`: Waits for a worker."),
             "{description}"
         );
+    }
+
+    #[test]
+    fn tagged_alternatives_are_named_components() {
+        let document = document();
+        let schemas = &document["components"]["schemas"];
+        let event = &schemas["Envelope"];
+        assert_eq!(event["discriminator"]["propertyName"], "type");
+        let named = "#/components/schemas/EnvelopeRunCreated";
+        assert_eq!(event["discriminator"]["mapping"]["run_created"], named);
+        let created = &schemas["EnvelopeRunCreated"];
+        assert_eq!(created["properties"]["seq"]["type"], "integer");
+        let data = "#/components/schemas/EnvelopeRunCreatedData";
+        assert_eq!(created["properties"]["data"]["$ref"], data);
+        assert_eq!(
+            created["required"],
+            json!(["v", "run_id", "seq", "at", "type", "data"])
+        );
+    }
+
+    #[test]
+    fn operations_name_headers_and_errors() {
+        let document = document();
+        let submit = &document["paths"]["/api/v1/tasks"]["post"];
+        let header = json!("Idempotency-Key");
+        let parameters = submit["parameters"].as_array().unwrap();
+        assert!(
+            parameters
+                .iter()
+                .any(|it| it["name"] == header && it["in"] == "header")
+        );
+        for status in ["401", "403", "409", "413", "422", "429", "503", "default"] {
+            let content = &submit["responses"][status]["content"];
+            let schema = &content["application/problem+json"]["schema"]["$ref"];
+            assert_eq!(schema, "#/components/schemas/Problem", "{status}");
+        }
     }
 
     #[test]

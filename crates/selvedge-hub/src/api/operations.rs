@@ -26,7 +26,20 @@ pub enum OperationAccess {
     Scopes(&'static [Scope]),
 }
 
-type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
+pub(crate) type SchemaFn = fn(&mut SchemaGenerator) -> Schema;
+
+/// The body of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RequestBody {
+    /// There is none.
+    None,
+    /// JSON of this schema.
+    Json(SchemaFn),
+    /// JSON of this schema, or nothing.
+    OptionalJson(SchemaFn),
+    /// Any bytes.
+    Bytes,
+}
 
 /// One operation.
 #[derive(Debug, Clone, Copy)]
@@ -42,10 +55,14 @@ pub struct Operation {
     /// Query parameters and their meanings.
     pub query: &'static [(&'static str, &'static str)],
     /// The request body.
-    pub(crate) request_schema: Option<SchemaFn>,
+    /// Optional request headers and their meanings.
+    pub headers: &'static [(&'static str, &'static str)],
+    pub(crate) request: RequestBody,
     /// A successful response: the status, the media type, and the schema of the JSON.
     pub(crate) response: (u16, &'static str, Option<SchemaFn>),
     pub(crate) route: fn() -> MethodRouter<Arc<Hub>>,
+    /// Statuses of errors beside those that follow from the access, the path and the body.
+    pub(crate) errors: &'static [u16],
 }
 
 fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -53,7 +70,7 @@ fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
 }
 
 const JSON: &str = "application/json";
-const BYTES: &str = "application/octet-stream";
+pub(super) const BYTES: &str = "application/octet-stream";
 const STREAM: &str = "text/event-stream";
 const READ: OperationAccess = OperationAccess::Scopes(&[Scope::Read]);
 const SUBMIT: OperationAccess = OperationAccess::Scopes(&[Scope::Submit]);
@@ -99,6 +116,11 @@ const AUDIT_QUERY: &[(&str, &str)] = &[
 ];
 
 const fn operation(
+const IDEMPOTENCY: &[(&str, &str)] = &[(
+    "Idempotency-Key",
+    "1 to 200 characters; a repeated request with the same key and body returns the first response",
+)];
+
     method: &'static str,
     path: &'static str,
     access: OperationAccess,
@@ -111,9 +133,11 @@ const fn operation(
         access,
         summary: about,
         query: &[],
-        request_schema: None,
+        headers: &[],
+        request: RequestBody::None,
         response: (200, JSON, None),
         route,
+        errors: &[],
     }
 }
 
@@ -124,7 +148,27 @@ impl Operation {
     }
 
     const fn request_schema(mut self, takes: SchemaFn) -> Self {
-        self.request_schema = Some(takes);
+    const fn headers(mut self, headers: &'static [(&'static str, &'static str)]) -> Self {
+        self.headers = headers;
+        self
+    }
+
+        self.request = RequestBody::Json(takes);
+        self
+    }
+
+    const fn optional_request_schema(mut self, takes: SchemaFn) -> Self {
+        self.request = RequestBody::OptionalJson(takes);
+        self
+    }
+
+    const fn request_bytes(mut self) -> Self {
+        self.request = RequestBody::Bytes;
+        self
+    }
+
+    const fn errors(mut self, statuses: &'static [u16]) -> Self {
+        self.errors = statuses;
         self
     }
 
@@ -143,17 +187,21 @@ impl Operation {
 pub const OPERATIONS: &[Operation] = &[
     operation("POST", "/api/v1/tasks", SUBMIT, "Submits a task.", || post(tasks::submit))
         .request_schema(schema_of::<Task>)
-        .response_schema(201, schema_of::<SubmitAnswer>),
+        .headers(IDEMPOTENCY)
+        .response_schema(201, schema_of::<SubmitAnswer>)
+        .errors(&[409]),
     operation("GET", "/api/v1/tasks", READ, "Lists tasks, newest first.", || get(tasks::list))
         .query(LIST_QUERY)
-        .response_schema(200, schema_of::<TaskPage>),
+        .response_schema(200, schema_of::<TaskPage>)
+        .errors(&[422]),
     operation("GET", "/api/v1/tasks/{id}", READ, "Shows a task.", || get(tasks::show))
         .response_schema(200, schema_of::<TaskRow>),
     operation("POST", "/api/v1/tasks/{id}/cancel", SUBMIT, "Cancels a task.", || {
         post(tasks::cancel)
     })
-    .request_schema(schema_of::<CancelRequest>)
-    .response_schema(202, schema_of::<TaskRow>),
+    .optional_request_schema(schema_of::<CancelRequest>)
+    .response_schema(202, schema_of::<TaskRow>)
+    .errors(&[409]),
     operation(
         "POST",
         "/api/v1/tasks/{id}/retry",
@@ -161,7 +209,9 @@ pub const OPERATIONS: &[Operation] = &[
         "Submits a finished task again, as a new task that names it.",
         || post(tasks::retry),
     )
-    .response_schema(201, schema_of::<SubmitAnswer>),
+    .headers(IDEMPOTENCY)
+    .response_schema(201, schema_of::<SubmitAnswer>)
+    .errors(&[409]),
     operation(
         "POST",
         "/api/v1/tasks/{id}/review",
@@ -170,7 +220,8 @@ pub const OPERATIONS: &[Operation] = &[
         || post(tasks::review),
     )
     .request_schema(schema_of::<ReviewRequest>)
-    .response_schema(200, schema_of::<TaskRow>),
+    .response_schema(200, schema_of::<TaskRow>)
+    .errors(&[409]),
     operation("GET", "/api/v1/tasks/{id}/result", READ, "Result of a task.", || {
         get(reports::show_result)
     })
@@ -209,6 +260,8 @@ pub const OPERATIONS: &[Operation] = &[
         || get(events::stream),
     )
     .plain_response(200, STREAM),
+    .query(&[("after", "return journal events after this sequence number")])
+    .headers(&[("Last-Event-ID", "the last journal event that the client has received")])
     operation("GET", "/api/v1/tasks/{id}/files", READ_OR_WORKER, "Lists the files of a task.", || {
         get(reports::files)
     })
@@ -241,7 +294,10 @@ pub const OPERATIONS: &[Operation] = &[
         "Uploads the chunk of a blob that `Content-Range` names.",
         blobs::route,
     )
-    .plain_response(204, BYTES),
+    .headers(&[("Content-Range", "the chunk's place in the blob: `bytes FIRST-LAST/TOTAL` (default: the whole)")])
+    .request_bytes()
+    .plain_response(204, BYTES)
+    .errors(&[409]),
     operation("GET", "/api/v1/stats", READ, "Returns statistics of all tasks.", || get(fleet::stats))
         .response_schema(200, schema_of::<HubStats>),
     operation(
@@ -255,7 +311,8 @@ pub const OPERATIONS: &[Operation] = &[
         ("days", "only tasks of this many last days"),
         ("zone", "IANA time zone of the days (default: UTC)"),
     ])
-    .response_schema(200, schema_of::<StatsReport>),
+    .response_schema(200, schema_of::<StatsReport>)
+    .errors(&[422]),
     operation("GET", "/api/v1/tokens", ADMIN, "Lists tokens.", || get(tokens::list))
         .response_schema(200, schema_of::<TokenPage>),
     operation("POST", "/api/v1/tokens", ADMIN, "Creates a token and returns its secret, once.", || {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Extension, Path, Query, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use selvedge_protocol::{JournalPage, ReportPage};
@@ -14,7 +14,7 @@ use super::blobs;
 use super::views::{AttemptLine, AttemptPage, FilePage, LogPage, LogRow};
 use crate::access::Caller;
 use crate::hub::Hub;
-use crate::problem::ApiError;
+use crate::problem::{ApiError, QueryParams};
 use crate::result;
 use crate::service::{self, Actor};
 use crate::task_rows::timestamp;
@@ -114,7 +114,7 @@ pub(super) async fn journal(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-    Query(part): Query<SeriesParams>,
+    QueryParams(part): QueryParams<SeriesParams>,
 ) -> Result<Json<JournalPage>, ApiError> {
     let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
     let (after, limit) = (part.after.unwrap_or(0), part.limit());
@@ -132,7 +132,7 @@ pub(super) async fn log(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-    Query(part): Query<SeriesParams>,
+    QueryParams(part): QueryParams<SeriesParams>,
 ) -> Result<Json<LogPage>, ApiError> {
     let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
     let (after, limit) = (part.after.unwrap_or(0), part.limit());
@@ -173,7 +173,7 @@ pub(super) async fn download_file(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
-    Query(named): Query<FileParams>,
+    QueryParams(named): QueryParams<FileParams>,
 ) -> Result<Response, ApiError> {
     let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
     let files = hub.store.files(view.row.task_id).await?;

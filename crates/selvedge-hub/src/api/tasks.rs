@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Extension, Path, Query, State};
+use axum::extract::{Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use selvedge_core::model::{Outcome, ReviewTarget};
@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use crate::access::Caller;
 use crate::hub::Hub;
-use crate::problem::ApiError;
+use crate::problem::{ApiError, QueryParams};
 use crate::service::{self, Actor, ReviewOrder, Submission, parse_json};
 use crate::validate;
 
@@ -90,7 +90,7 @@ pub(super) struct ListParams {
 pub(super) async fn list(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
-    Query(params): Query<ListParams>,
+    QueryParams(params): QueryParams<ListParams>,
 ) -> Result<Json<TaskPage>, ApiError> {
     let (filter, limit) = parse_filter(params)?;
     let page = service::list(&hub, &Actor::from(caller), filter, limit).await?;
