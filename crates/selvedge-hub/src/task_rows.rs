@@ -28,6 +28,16 @@ pub(crate) fn cost_of(ledger: LedgerTotal) -> Cost {
     }
 }
 
+/// The cost of a task so far. While an attempt is open, its cost is not known yet.
+pub(crate) fn cost_so_far(view: &TaskView) -> Cost {
+    let cost = cost_of(view.cost);
+    if view.row.lease.open_attempt.is_some() {
+        cost + Cost::UNKNOWN
+    } else {
+        cost
+    }
+}
+
 /// A task's row, without what its journal and its subtasks add. `body` is the whole task as JSON.
 pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
     let lease = &view.row.lease;
@@ -45,7 +55,7 @@ pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
         attempts: lease.last_attempt,
         max_attempts: view.max_attempts,
         infra_losses: lease.losses,
-        cost: cost_of(view.cost),
+        cost: cost_so_far(view),
         tokens: view.cost.tokens_in.saturating_add(view.cost.tokens_out),
         lease_epoch: lease.epoch,
         worker: lease.worker.clone(),

@@ -209,6 +209,9 @@ pub struct RunSpec {
     pub acceptance_criteria: Option<String>,
     /// The workspace, absolute and resolved.
     pub workspace: PathBuf,
+    /// The repository that the workspace is a clone or a copy of, by which statistics are grouped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
     /// The agent of the first attempt.
     pub agent: AgentSpec,
     /// The agents of the first retry, the second, …; the last one is reused.

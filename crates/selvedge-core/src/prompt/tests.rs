@@ -22,6 +22,7 @@ fn spec() -> RunSpec {
         description: TASK.into(),
         acceptance_criteria: None,
         workspace: "/w".into(),
+        repository: None,
         agent: AgentSpec {
             name: "a".into(),
             kind: AgentKind::Command,

@@ -285,6 +285,12 @@ impl Run {
             .fold(Cost::ZERO, |sum, cost| sum + cost)
     }
 
+    /// Whether a session of the agent has begun and not ended, so that its cost is not known yet.
+    pub fn is_session_open(&self) -> bool {
+        let last = self.attempts.last();
+        last.is_some_and(|attempt| attempt.session.is_none() && attempt.end.is_none())
+    }
+
     /// The cost of the most expensive attempt, as far as is known.
     pub fn max_attempt_cost(&self) -> MicroUsd {
         self.attempts

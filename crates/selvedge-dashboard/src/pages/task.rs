@@ -4,7 +4,7 @@ use askama::Template;
 use jiff::Timestamp;
 use selvedge_core::describe::{cost, tokens};
 use selvedge_core::format::duration;
-use selvedge_core::model::{ReviewTarget, RunId};
+use selvedge_core::model::{Cost, ReviewTarget, RunId};
 use selvedge_core::plan::Plan;
 use selvedge_core::run::{Phase, Run};
 use selvedge_protocol::ReviewDecision;
@@ -298,7 +298,12 @@ impl TaskDetailPage {
         self.calls = model_call_costs(run);
         let so_far = if run.finished { "" } else { " so far" };
         let usage = tokens(&run.usage());
-        self.total = format!("{}{so_far} · {usage}", cost(run.cost()));
+        let total = if run.is_session_open() {
+            run.cost() + Cost::UNKNOWN
+        } else {
+            run.cost()
+        };
+        self.total = format!("{}{so_far} · {usage}", cost(total));
         // The total says so already.
         let about_cost = |warning: &str| warning.starts_with("the cost is ");
         self.warnings = run

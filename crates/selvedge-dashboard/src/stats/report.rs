@@ -182,7 +182,7 @@ pub struct StatsReport {
     pub by_agent: Vec<StatsGroup>,
     /// By the last model.
     pub by_model: Vec<StatsGroup>,
-    /// By workspace directory.
+    /// By repository; runs without one by their directory.
     pub by_repository: Vec<StatsGroup>,
     /// By worker, where there are any.
     #[serde(default)]

@@ -60,7 +60,7 @@ pub struct RunStats {
     pub agent: String,
     /// The last model.
     pub model: Option<String>,
-    /// The workspace, or the repository where that is known.
+    /// The repository; the directory of a run without one.
     pub workspace: String,
     /// The worker, where there is one; not a part of the run.
     #[serde(skip)]
@@ -161,7 +161,11 @@ impl RunStats {
             created_at: run.created_at,
             agent: run.spec.agent.name.clone(),
             model: models.find_map(|session| session.model.clone()),
-            workspace: run.spec.workspace.to_string_lossy().into_owned(),
+            workspace: run
+                .spec
+                .repository
+                .clone()
+                .unwrap_or_else(|| run.spec.workspace.to_string_lossy().into_owned()),
             worker: None,
             ending: categorize_run(run),
             outcome: run.finished.then(|| run.outcome()),

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::backend::store_failure;
 use crate::hub::Hub;
 use crate::plans;
-use crate::task_rows::{cost_of, timestamp};
+use crate::task_rows::{cost_so_far, timestamp};
 
 /// A task as a list item.
 pub(super) fn row(view: &TaskView) -> TaskListItem {
@@ -24,7 +24,7 @@ pub(super) fn row(view: &TaskView) -> TaskListItem {
         standing: reviewed_standing(lease.state, lease.outcome, lease.review.as_ref()),
         attempts: lease.last_attempt,
         max_attempts: view.max_attempts,
-        cost: cost_of(view.cost),
+        cost: cost_so_far(view),
         tokens: Some((view.cost.tokens_in, view.cost.tokens_out)),
         created_at: timestamp(view.created_at),
         updated_at: timestamp(view.row.updated_at),

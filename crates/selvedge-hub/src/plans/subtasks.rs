@@ -6,7 +6,7 @@ use selvedge_protocol::{SubtaskRow, TaskState};
 use selvedge_store::hub::{HubStoreError, TaskView};
 
 use crate::hub::Hub;
-use crate::task_rows::cost_of;
+use crate::task_rows::{cost_of, cost_so_far};
 
 /// A plan's subtasks.
 pub(super) struct Subtasks {
@@ -154,7 +154,7 @@ impl Subtasks {
                 reason: view.row.reason.clone(),
                 review: view.row.lease.review.clone(),
                 attempts: view.row.lease.last_attempt,
-                cost: cost_of(view.cost),
+                cost: cost_so_far(view),
                 ..row
             })
         })

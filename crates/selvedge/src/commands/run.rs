@@ -14,7 +14,7 @@ use super::{
 };
 use crate::cli::RunArgs;
 use crate::error::CliError;
-use crate::local::StateDir;
+use crate::local::{IsolatedClone, StateDir};
 use crate::output::{OutputOptions, print_notice};
 use crate::settings::{DiagnosticSeverity, render_diagnostic};
 use crate::{launch, resolve};
@@ -66,6 +66,7 @@ fn start_run(
     let mut settings = settings.resolved;
     settings.setup.in_clone = clone.is_some();
     if clone.is_some() {
+        task.repository = IsolatedClone::load(home, run_id)?.map(|clone| clone.address);
         let files = &settings.setup.files;
         isolated_clone::copy_ignored_files(args, task.workspace.as_deref(), home, run_id, files)?;
     }

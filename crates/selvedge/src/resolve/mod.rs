@@ -129,6 +129,7 @@ fn spec_with_agents(
         description: task.description.clone(),
         acceptance_criteria: task.acceptance_criteria.clone(),
         workspace: dir.to_owned(),
+        repository: task.repository.clone(),
         agent,
         escalation,
         verification,

@@ -100,6 +100,10 @@ pub(crate) fn best_of_spec(
             }),
             task_id: TaskId::new(Uuid::now_v7()),
             workspace: copies.join(number.to_string()).join(name),
+            repository: spec
+                .repository
+                .clone()
+                .or_else(|| Some(dir.display().to_string())),
             budget: Budget {
                 cost_micro_usd: budget.cost_micro_usd.map(|cap| MicroUsd(share(cap.0))),
                 tokens: budget.tokens.map(share),

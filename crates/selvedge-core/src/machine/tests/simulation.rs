@@ -57,6 +57,7 @@ pub(crate) fn spec(world: &SimulatedWorld) -> RunSpec {
         description: "mend it".into(),
         acceptance_criteria: None,
         workspace: "/w".into(),
+        repository: None,
         agent: AgentSpec {
             name: "a".into(),
             kind: if world.shell {
