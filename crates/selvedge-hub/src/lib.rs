@@ -32,6 +32,7 @@ mod settings;
 mod task_rows;
 mod tls;
 mod validate;
+mod webhooks;
 
 pub use api::openapi::document as openapi;
 pub use api::{OPERATIONS, Operation, OperationAccess, app};

@@ -23,12 +23,12 @@ use tokio_rustls::TlsAcceptor;
 use tower::{Layer, ServiceExt};
 
 use crate::hub::Hub;
-use crate::{active_access, dispatch, observe, peers, plans, reaper, run_stats};
+use crate::tls::ALPN_HTTP2;
+use crate::{active_access, dispatch, observe, peers, plans, reaper, run_stats, webhooks};
 
 /// Maximum number of a request's headers, and maximum size of its head in bytes.
 const MAX_HEADERS: usize = 64;
 const MAX_HEAD_BYTES: usize = 32 * 1024;
-
 /// Maximum number of concurrent requests in one HTTP/2 connection, event streams included.
 const MAX_STREAMS: u32 = 128;
 
@@ -73,6 +73,7 @@ pub fn run(
         tokio::spawn(run_stats::run(Arc::clone(hub))),
         tokio::spawn(peers::run(Arc::clone(hub))),
         tokio::spawn(active_access::run(Arc::clone(hub))),
+        tokio::spawn(webhooks::run(Arc::clone(hub))),
     ];
     HubServerHandle { stop, tasks }
 }

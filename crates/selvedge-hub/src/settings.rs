@@ -66,6 +66,12 @@ pub struct HubSettings {
     pub requests_per_second: u32,
     /// How long a client may take to send its request head, or its body.
     pub patience: Duration,
+    /// The URL at which users reach the hub, without a slash at its end; by default the first of `hosts`.
+    pub public_url: Option<String>,
+    /// Whether webhooks may be sent to private addresses, and without encryption.
+    pub webhooks_allow_private: bool,
+    /// The pause after the first failed try of a webhook; the next ones are longer.
+    pub webhook_retry: Duration,
     /// How long journals, files and blobs of finished tasks are kept.
     pub retention: Duration,
     /// How long entries of the audit log are kept; at least 30 days.
@@ -91,6 +97,9 @@ impl Default for HubSettings {
             connections: 4_096,
             requests_per_second: 500,
             patience: Duration::from_secs(20),
+            public_url: None,
+            webhooks_allow_private: false,
+            webhook_retry: Duration::from_secs(5),
             retention: Duration::from_hours(30 * 24),
             audit_retention: Duration::from_hours(730 * 24),
             session_idle_timeout: Duration::from_hours(12),
@@ -101,6 +110,15 @@ impl Default for HubSettings {
 }
 
 impl HubSettings {
+    /// The URL at which users reach the hub.
+    pub(crate) fn public_url(&self) -> String {
+        let scheme = if self.https { "https" } else { "http" };
+        self.public_url.clone().unwrap_or_else(|| {
+            let host = self.hosts.first().map_or("localhost", String::as_str);
+            format!("{scheme}://{host}")
+        })
+    }
+
     /// The periods of leases for the store.
     pub fn rules(&self) -> LeaseRules {
         let millis = |period: Duration| i64::try_from(period.as_millis()).unwrap_or(i64::MAX / 4);

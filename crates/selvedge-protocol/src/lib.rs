@@ -24,6 +24,7 @@ mod session;
 mod state;
 mod submit;
 mod timing;
+mod webhook;
 
 pub use access::{AuditPage, AuditRow, SessionPage, SessionRow};
 pub use assign::{AssignedReview, TaskAssign};
@@ -45,6 +46,10 @@ pub use submit::{
     TokenRequest, TokenRow,
 };
 pub use timing::LeaseTiming;
+pub use webhook::{
+    DeliveryPage, DeliveryRow, DeliveryState, DeliveryTry, IssuedWebhook, WebhookEventType,
+    WebhookFormat, WebhookMessage, WebhookPage, WebhookRequest, WebhookRow, WebhookTask,
+};
 
 /// The version of the worker session protocol.
 pub const SESSION_VERSION: u32 = 1;

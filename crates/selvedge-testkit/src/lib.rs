@@ -34,6 +34,7 @@
 
 mod browser;
 mod certificates;
+mod http_receiver;
 mod model_server;
 mod optional_programs;
 mod postgres;
@@ -44,6 +45,7 @@ mod watched_value;
 
 pub use browser::{Browser, BrowserKey, BrowserTab};
 pub use certificates::TestCa;
+pub use http_receiver::{HttpReceiver, ReceivedRequest};
 pub use model_server::{
     ModelScript, ModelServer, RecordedRequest, ReplySource, ScriptedToolCall, ScriptedTurn,
     TurnFault, TurnUsage,

@@ -13,6 +13,7 @@ mod review;
 mod run;
 mod server_settings;
 mod tokens;
+mod webhooks;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ pub(crate) use known_failures::{KnownArgs, KnownFailuresArgs};
 pub(crate) use review::ReviewArgs;
 pub(crate) use run::RunArgs;
 pub(crate) use tokens::{ScopeArg, TokensArgs, TokensCommand};
+pub(crate) use webhooks::{WebhookEventArg, WebhookFormatArg, WebhooksArgs, WebhooksCommand};
 
 /// Why a command line was not parsed.
 #[derive(Debug)]
@@ -158,6 +160,8 @@ pub(crate) enum CliCommand {
     Tokens(TokensArgs),
     /// Show a hub's audit log: who did what.
     Audit(AuditArgs),
+    /// Create, list and remove a hub's webhooks, and show what they delivered.
+    Webhooks(WebhooksArgs),
     /// Run tasks for a hub.
     Worker(Box<WorkerArgs>),
     /// Generate keys for attestations, and verify attestations.

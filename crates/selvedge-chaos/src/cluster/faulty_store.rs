@@ -11,11 +11,12 @@ use selvedge_protocol::{
 };
 use selvedge_store::hub::{
     ApiToken, Assignment, AttemptRow, AuditActor, AuditEntry, AuditQuery, AuditStore, BlobState,
-    BlobStore, ChangeOutcome, Completion, DatabaseStatus, HubStoreError, JournalLine, ListFilter,
-    ListPage, LogLine, LoginSession, NewApiToken, NewLoginSession, NewRunStats, NewTask, Overview,
-    PollRequest, Queue, ReportRow, RevokeOutcome, RunRecords, RunStatsRow, SqliteHub, StoreFuture,
-    StoreSettings, SubmitOutcome, TaskChange, TaskCounts, TaskFilter, TaskPageRequest, TaskRecord,
-    TaskView, TokenStore,
+    BlobStore, ChangeOutcome, ClaimedDelivery, Completion, DatabaseStatus, DeliveryRecord,
+    DeliveryResult, HubStoreError, JournalLine, ListFilter, ListPage, LogLine, LoginSession,
+    NewApiToken, NewLoginSession, NewRunStats, NewTask, NewWebhook, Overview, PollRequest, Queue,
+    ReportRow, RevokeOutcome, RunRecords, RunStatsRow, SqliteHub, StoreFuture, StoreSettings,
+    SubmitOutcome, TaskChange, TaskCounts, TaskFilter, TaskPageRequest, TaskRecord, TaskView,
+    TokenStore, Webhook, WebhookStore,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -279,6 +280,17 @@ impl BlobStore for FaultyStore {
         append(hash: String, offset: u64, total: u64, chunk: Vec<u8>) -> BlobState;
         bytes(hash: String, offset: u64) -> Option<Vec<u8>>;
         missing(hashes: Vec<String>) -> Vec<String>;
+    }
+}
+
+impl WebhookStore for FaultyStore {
+    delegate! {
+        insert_webhook(webhook: NewWebhook) -> ();
+        webhooks(tenant: String) -> Vec<Webhook>;
+        delete_webhook(webhook: Uuid) -> bool;
+        claim_deliveries(claim_ms: i64, limit: usize) -> Vec<ClaimedDelivery>;
+        record_try(result: DeliveryResult) -> ();
+        deliveries(webhook: Uuid, limit: usize) -> Vec<DeliveryRecord>;
     }
 }
 

@@ -13,6 +13,7 @@ mod sessions;
 mod tasks;
 mod tokens;
 mod views;
+mod webhooks;
 
 use std::sync::Arc;
 

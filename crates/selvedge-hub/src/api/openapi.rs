@@ -6,7 +6,7 @@ use axum::Json;
 use axum::http::StatusCode;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
-use selvedge_protocol::{API_PATH, Problem};
+use selvedge_protocol::{API_PATH, Problem, WebhookMessage};
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
@@ -29,6 +29,8 @@ pub fn document() -> Value {
         let document_entry = describe(operation, &mut generator, &problem);
         path[operation.method.to_lowercase()] = document_entry;
     }
+    let message = generator.subschema_for::<WebhookMessage>().to_value();
+    let webhook = describe_webhook(&message);
     let schemas = generator.take_definitions(true);
     let mut document = json!({
         "openapi": "3.1.0",
@@ -38,6 +40,7 @@ pub fn document() -> Value {
             "description": "Submit and follow tasks, read their reports, review results.",
         },
         "paths": paths,
+        "webhooks": {"task": webhook},
         "components": {
             "schemas": schemas,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -126,6 +129,22 @@ fn describe(operation: &Operation, generator: &mut SchemaGenerator, problem: &Va
         document_entry["x-scopes"] = json!(scope_names);
     }
     document_entry
+}
+
+/// The request that a webhook of the format `json` receives.
+fn describe_webhook(message: &Value) -> Value {
+    let header = |name: &str, description: &str| json!({"name": name, "in": "header", "required": true, "description": description, "schema": {"type": "string"}});
+    json!({"post": {
+        "operationId": "receive_task_event",
+        "summary": "Informs a webhook of an event, as the Standard Webhooks specification defines it.",
+        "parameters": [
+            header("webhook-id", "the message's id, the same in repeated requests"),
+            header("webhook-timestamp", "when the request was sent: seconds since 1970"),
+            header("webhook-signature", "`v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64"),
+        ],
+        "requestBody": {"required": true, "content": {"application/json": {"schema": message}}},
+        "responses": {"2XX": {"description": "The event was accepted."}},
+    }})
 }
 
 /// The schema of a body that is not JSON.

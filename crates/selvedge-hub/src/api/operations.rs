@@ -6,14 +6,17 @@ use axum::routing::{MethodRouter, delete, get, head, post};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use selvedge_core::model::{Report, Task};
 use selvedge_protocol::{
-    AuditPage, CancelRequest, IssuedToken, JournalPage, ReportPage, ReviewRequest, Scope,
-    SessionPage, SubmitAnswer, TaskPage, TaskResult, TaskRow, TokenPage, TokenRequest, WorkerPage,
+    AuditPage, CancelRequest, DeliveryPage, IssuedToken, IssuedWebhook, JournalPage, ReportPage,
+    ReviewRequest, Scope, SessionPage, SubmitAnswer, TaskPage, TaskResult, TaskRow, TokenPage,
+    TokenRequest, WebhookPage, WebhookRequest, WorkerPage,
 };
 
 use selvedge_dashboard::stats::StatsReport;
 
 use super::views::{AttemptPage, FilePage, HubStats, LogPage};
-use super::{audit, blobs, events, fleet, openapi, probes, reports, sessions, tasks, tokens};
+use super::{
+    audit, blobs, events, fleet, openapi, probes, reports, sessions, tasks, tokens, webhooks,
+};
 use crate::hub::Hub;
 use crate::session;
 
@@ -54,15 +57,15 @@ pub struct Operation {
     pub summary: &'static str,
     /// Query parameters and their meanings.
     pub query: &'static [(&'static str, &'static str)],
-    /// The request body.
     /// Optional request headers and their meanings.
     pub headers: &'static [(&'static str, &'static str)],
+    /// The request body.
     pub(crate) request: RequestBody,
     /// A successful response: the status, the media type, and the schema of the JSON.
     pub(crate) response: (u16, &'static str, Option<SchemaFn>),
-    pub(crate) route: fn() -> MethodRouter<Arc<Hub>>,
     /// Statuses of errors beside those that follow from the access, the path and the body.
     pub(crate) errors: &'static [u16],
+    pub(crate) route: fn() -> MethodRouter<Arc<Hub>>,
 }
 
 fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
@@ -115,12 +118,12 @@ const AUDIT_QUERY: &[(&str, &str)] = &[
     ),
 ];
 
-const fn operation(
 const IDEMPOTENCY: &[(&str, &str)] = &[(
     "Idempotency-Key",
     "1 to 200 characters; a repeated request with the same key and body returns the first response",
 )];
 
+const fn operation(
     method: &'static str,
     path: &'static str,
     access: OperationAccess,
@@ -136,8 +139,8 @@ const IDEMPOTENCY: &[(&str, &str)] = &[(
         headers: &[],
         request: RequestBody::None,
         response: (200, JSON, None),
-        route,
         errors: &[],
+        route,
     }
 }
 
@@ -147,12 +150,12 @@ impl Operation {
         self
     }
 
-    const fn request_schema(mut self, takes: SchemaFn) -> Self {
     const fn headers(mut self, headers: &'static [(&'static str, &'static str)]) -> Self {
         self.headers = headers;
         self
     }
 
+    const fn request_schema(mut self, takes: SchemaFn) -> Self {
         self.request = RequestBody::Json(takes);
         self
     }
@@ -186,8 +189,8 @@ impl Operation {
 /// All operations.
 pub const OPERATIONS: &[Operation] = &[
     operation("POST", "/api/v1/tasks", SUBMIT, "Submits a task.", || post(tasks::submit))
-        .request_schema(schema_of::<Task>)
         .headers(IDEMPOTENCY)
+        .request_schema(schema_of::<Task>)
         .response_schema(201, schema_of::<SubmitAnswer>)
         .errors(&[409]),
     operation("GET", "/api/v1/tasks", READ, "Lists tasks, newest first.", || get(tasks::list))
@@ -259,9 +262,9 @@ pub const OPERATIONS: &[Operation] = &[
         "Streams the events of a task: `journal`, `activity` and `state`. Resumes after `Last-Event-ID`.",
         || get(events::stream),
     )
-    .plain_response(200, STREAM),
     .query(&[("after", "return journal events after this sequence number")])
     .headers(&[("Last-Event-ID", "the last journal event that the client has received")])
+    .plain_response(200, STREAM),
     operation("GET", "/api/v1/tasks/{id}/files", READ_OR_WORKER, "Lists the files of a task.", || {
         get(reports::files)
     })
@@ -341,6 +344,35 @@ pub const OPERATIONS: &[Operation] = &[
     )
     .query(AUDIT_QUERY)
     .response_schema(200, schema_of::<AuditPage>),
+    operation("GET", "/api/v1/webhooks", ADMIN, "Lists webhooks.", || get(webhooks::list))
+        .response_schema(200, schema_of::<WebhookPage>),
+    operation(
+        "POST",
+        "/api/v1/webhooks",
+        ADMIN,
+        "Creates a webhook and returns the secret of its signatures, once.",
+        || post(webhooks::create),
+    )
+    .request_schema(schema_of::<WebhookRequest>)
+    .response_schema(201, schema_of::<IssuedWebhook>)
+    .errors(&[409]),
+    operation(
+        "DELETE",
+        "/api/v1/webhooks/{id}",
+        ADMIN,
+        "Removes a webhook; what it has not delivered yet is not sent.",
+        || delete(webhooks::remove),
+    )
+    .plain_response(204, JSON),
+    operation(
+        "GET",
+        "/api/v1/webhooks/{id}/deliveries",
+        ADMIN,
+        "Lists the latest deliveries of a webhook with their requests, newest first.",
+        || get(webhooks::list_deliveries),
+    )
+    .query(&[("limit", "maximum number of deliveries, 1 to 500 (default: 50)")])
+    .response_schema(200, schema_of::<DeliveryPage>),
     operation("GET", "/metrics", READ, "Returns metrics for Prometheus.", || get(probes::metrics))
         .plain_response(200, "text/plain"),
     operation("GET", "/healthz", OperationAccess::Open, "Checks whether the hub is running.", || {

@@ -116,6 +116,10 @@ impl TestHub {
         }
     }
 
+    pub(crate) fn database(&self) -> &TestDatabase {
+        &self.database
+    }
+
     /// Stops the hub and starts it again.
     pub(crate) async fn restart(mut self) -> Self {
         self.running.take().unwrap().stop().await;

@@ -16,6 +16,7 @@ mod reviews;
 mod scopes;
 mod session;
 mod submitting;
+mod webhooks;
 
 /// Runs tests that use the store on both databases.
 macro_rules! over_both {
@@ -53,4 +54,6 @@ over_both!(
     submitting::submit_with_the_same_key_is_one_task,
     submitting::list_is_filtered_and_paged_and_cancel_is_immediate,
     submitting::blob_upload_is_resumed_and_verified,
+    webhooks::webhook_is_signed_and_repeated_until_accepted,
+    webhooks::webhook_filters_events_and_gives_up_on_410,
 );

@@ -1,7 +1,7 @@
 //! The hub's storage: the queue of tasks with their leases, the runs' journals and reports, the cost ledger,
-//! blobs and API tokens.
+//! blobs, API tokens and webhooks.
 //!
-//! Small traits ([`Queue`], [`RunRecords`], [`BlobStore`], [`TokenStore`], [`AuditStore`]) are implemented by databases. The
+//! Small traits ([`Queue`], [`RunRecords`], [`BlobStore`], [`TokenStore`], [`AuditStore`], [`WebhookStore`]) are implemented by databases. The
 //! meaning of an input is decided in one place, without I/O, by `selvedge_protocol::lease` and [`apply`]. A
 //! database only loads rows, keeps them locked and writes the decision in a transaction, and answers after
 //! the commit. No transaction may be held while an agent works.
@@ -18,6 +18,7 @@ mod rows;
 pub mod sqlite;
 mod task_queries;
 mod traits;
+mod webhooks;
 
 pub use access::{
     AuditAction, AuditActor, AuditChannel, AuditEntry, AuditOrder, AuditQuery, LoginSession,
@@ -40,5 +41,9 @@ pub use task_queries::{
 };
 pub use traits::{
     AuditStore, BlobStore, DatabaseStatus, HubStore, Peers, Queue, RunRecords, StoreFuture,
-    StoreSettings, TokenStore,
+    StoreSettings, TokenStore, WebhookStore,
+};
+pub use webhooks::{
+    AfterTry, ClaimedDelivery, DeliveryRecord, DeliveryResult, DeliveryTryRow, NewWebhook,
+    TaskEvent, Webhook,
 };

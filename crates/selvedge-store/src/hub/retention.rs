@@ -8,7 +8,7 @@ pub(crate) struct ExpiredRows {
 }
 
 /// The steps, in order of execution.
-pub(crate) const RETENTION_STEPS: [ExpiredRows; 4] = [
+pub(crate) const RETENTION_STEPS: [ExpiredRows; 5] = [
     ExpiredRows {
         sqlite: "DELETE FROM journal WHERE (task_no, seq) IN (
                      SELECT j.task_no, j.seq FROM journal j JOIN task t USING (task_no)
@@ -30,5 +30,9 @@ pub(crate) const RETENTION_STEPS: [ExpiredRows; 4] = [
                      SELECT hash FROM blob b WHERE b.updated_at < ?1
                        AND NOT EXISTS (SELECT 1 FROM file f WHERE f.hash = b.hash)
                      LIMIT min(?2, 20))",
+    },
+    ExpiredRows {
+        sqlite: "DELETE FROM webhook_delivery WHERE delivery_no IN (
+                     SELECT delivery_no FROM webhook_delivery WHERE at < ?1 AND due_at IS NULL LIMIT ?2)",
     },
 ];

@@ -20,6 +20,7 @@ use super::rows::{
     NewApiToken, NewTask, Overview, PollRequest, ReportRow, SubmitOutcome, TaskRecord, TaskView,
 };
 use super::task_queries::{NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest};
+use super::webhooks::{ClaimedDelivery, DeliveryRecord, DeliveryResult, NewWebhook, Webhook};
 
 /// The waiting time that one step of priority is worth, in milliseconds.
 pub(crate) const PRIORITY_STEP_MS: i64 = 600_000;
@@ -186,10 +187,34 @@ pub trait DatabaseStatus: Send + Sync {
     fn probe_writes(&self) -> StoreFuture<'_, ()>;
 }
 
+/// Webhooks, and the deliveries that changes of tasks added.
+pub trait WebhookStore: Send + Sync {
+    /// Inserts a webhook.
+    fn insert_webhook(&self, webhook: NewWebhook) -> StoreFuture<'_, ()>;
+    /// The webhooks of a tenant, oldest first.
+    fn webhooks(&self, tenant: String) -> StoreFuture<'_, Vec<Webhook>>;
+    /// Removes a webhook with its deliveries; `false` if it does not exist.
+    fn delete_webhook(&self, webhook: Uuid) -> StoreFuture<'_, bool>;
+    /// Begins a try of deliveries that are due. No hub tries them again for so many milliseconds, unless this one
+    /// ends or [records](Self::record_try) the result.
+    fn claim_deliveries(
+        &self,
+        claim_ms: i64,
+        limit: usize,
+    ) -> StoreFuture<'_, Vec<ClaimedDelivery>>;
+    /// Records the result of a try.
+    fn record_try(&self, result: DeliveryResult) -> StoreFuture<'_, ()>;
+    /// The latest deliveries of a webhook, newest first.
+    fn deliveries(&self, webhook: Uuid, limit: usize) -> StoreFuture<'_, Vec<DeliveryRecord>>;
+}
+
 /// The complete store of a hub.
 pub trait HubStore:
-    Queue + RunRecords + BlobStore + TokenStore + AuditStore + DatabaseStatus
+    Queue + RunRecords + BlobStore + TokenStore + AuditStore + DatabaseStatus + WebhookStore
 {
 }
 
-impl<T: Queue + RunRecords + BlobStore + TokenStore + AuditStore + DatabaseStatus> HubStore for T {}
+impl<T> HubStore for T where
+    T: Queue + RunRecords + BlobStore + TokenStore + AuditStore + DatabaseStatus + WebhookStore
+{
+}

@@ -23,6 +23,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Hub commands",
         &[
             "hub", "worker", "workers", "tokens", "audit", "submit", "watch", "cancel", "retry",
+            "webhooks",
         ],
     ),
     ("Other commands", &["completions", "man", "help"]),

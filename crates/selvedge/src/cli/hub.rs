@@ -88,6 +88,12 @@ pub(crate) struct ServeArgs {
     /// Refuse reviews of a task by its own submitter.
     #[arg(long)]
     pub(crate) forbid_self_review: bool,
+    /// Let webhooks send requests to private addresses, and without encryption.
+    #[arg(long)]
+    pub(crate) webhooks_allow_private: bool,
+    /// Pause after the first failed try of a webhook, in milliseconds; the next ones are longer.
+    #[arg(long, value_name = "MS", default_value_t = 5_000, hide = true, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) webhook_retry: u64,
     /// Duration of leases, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 30_000, hide = true, value_parser = clap::value_parser!(u64).range(100..))]
     pub(crate) lease_ttl: u64,

@@ -73,8 +73,13 @@ async fn serve(
     })?;
     let at = listener.local_addr().map_err(CliError::infrastructure)?;
     settings.hosts = allowed_hosts(&args.hosts, at);
-    let hub = Hub::new(store, settings);
     let scheme = if tls.is_some() { "https" } else { "http" };
+    settings.public_url = Some(match args.hosts.first() {
+        Some(host) if args.behind_proxy => format!("https://{host}"),
+        Some(host) => format!("{scheme}://{host}:{}", at.port()),
+        None => format!("{scheme}://{at}"),
+    });
+    let hub = Hub::new(store, settings);
     let mut terminate = signal(SignalKind::terminate()).map_err(CliError::infrastructure)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::infrastructure)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(CliError::infrastructure)?;
@@ -276,6 +281,8 @@ fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
         timing: LeaseTiming::of_ttl(Duration::from_millis(args.lease_ttl)),
         defaults,
         https: args.tls_cert.is_some() || args.behind_proxy,
+        webhooks_allow_private: args.webhooks_allow_private,
+        webhook_retry: Duration::from_millis(args.webhook_retry),
         retention: days(args.retention_days),
         audit_retention: days(args.audit_retention_days),
         session_idle_timeout: hours(args.session_idle_hours),

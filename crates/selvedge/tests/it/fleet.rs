@@ -14,4 +14,5 @@ mod replicas;
 mod reviews;
 mod submitting;
 mod tls;
+mod webhooks;
 mod whole;

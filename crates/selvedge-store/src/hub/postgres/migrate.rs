@@ -8,6 +8,7 @@ use crate::hub::error::HubStoreError;
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/001_hub.sql"),
     include_str!("migrations/003_access.sql"),
+    include_str!("migrations/004_webhooks.sql"),
 ];
 
 /// Migrates the schema to this program's version; another hub that starts at the same time waits.

@@ -23,6 +23,7 @@ mod retention;
 mod submit;
 mod task_queries;
 mod tokens;
+mod webhooks;
 mod writes;
 
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -59,6 +59,18 @@ fn purge_blobs_query() -> String {
     )
 }
 
+fn purge_deliveries_query() -> String {
+    format!(
+        "WITH gone AS (
+             DELETE FROM webhook_delivery WHERE delivery_no IN (
+                 SELECT delivery_no FROM webhook_delivery WHERE at < {NOW} - $1::bigint AND due_at IS NULL
+                 LIMIT $2 FOR UPDATE SKIP LOCKED)
+             RETURNING 1
+         )
+         SELECT count(*) FROM gone"
+    )
+}
+
 /// Removes a part of the data older than the limit. Returns the number of removed rows and of tasks that have
 /// nothing left.
 pub(super) async fn purge_step(
@@ -72,6 +84,7 @@ pub(super) async fn purge_step(
         (purge_tasks_query(), limit),
         (purge_keys_query(), limit),
         (purge_blobs_query(), limit.min(MAX_BLOBS)),
+        (purge_deliveries_query(), limit),
     ] {
         let rows = hub.rows(&sql, &[&older_than_ms, &limit]).await?;
         let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;

@@ -15,6 +15,7 @@ mod reader_pool;
 mod reports;
 mod task_queries;
 mod tokens;
+pub(super) mod webhooks;
 mod writer;
 mod writer_cache;
 
@@ -55,6 +56,7 @@ impl SqliteHub {
         let clock = Arc::new(StoreClock::start());
         queue::extend_leases_after_restart(&db, clock.now(), &settings.rules)?;
         let database_id = access::load_database_id(&db)?;
+        webhooks::release_claims_after_restart(&db, clock.now())?;
         Ok(Self {
             readers: ReaderPool::open(path)?,
             writer: SqliteWriter::start(WriterCache::new(db))?,

@@ -15,6 +15,7 @@ use crate::hub::error::HubStoreError;
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/001_hub.sql"),
     include_str!("migrations/003_access.sql"),
+    include_str!("migrations/004_webhooks.sql"),
 ];
 /// Pages in the log after which a commit triggers a checkpoint.
 const CHECKPOINT_PAGES: u32 = 16_000;

@@ -7,6 +7,7 @@ mod plan;
 mod queries;
 mod submit;
 mod tokens;
+mod webhooks;
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use selvedge_protocol::{JournalPage, TaskPage, TaskRow};
 use super::environment;
 use crate::cli::{
     AuditArgs, CancelArgs, ListArgs, RetryArgs, ReviewArgs, RunArgs, ShowArgs, StatsArgs,
-    SubmitArgs, TokensArgs, WatchArgs, WorkerArgs, WorkersArgs,
+    SubmitArgs, TokensArgs, WatchArgs, WebhooksArgs, WorkerArgs, WorkersArgs,
 };
 use crate::error::CliError;
 use crate::hub_client::{HubArgs, HubClient, HubCredentials, HubError};
@@ -107,6 +108,13 @@ pub(super) fn workers(args: &WorkersArgs) -> Result<u8, CliError> {
     with_hub(
         &args.hub.require_credentials(&environment())?,
         async |hub| queries::workers(&hub, args).await,
+    )
+}
+
+pub(super) fn webhooks(args: &WebhooksArgs) -> Result<u8, CliError> {
+    with_hub(
+        &args.hub.require_credentials(&environment())?,
+        async |hub| webhooks::webhooks(&hub, args).await,
     )
 }
 

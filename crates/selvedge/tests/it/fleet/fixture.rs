@@ -19,6 +19,8 @@ pub(crate) struct HubFixture {
     pub(super) tls: Option<TestCa>,
     /// The URL of a database server; `None` is a SQLite file.
     database: Option<String>,
+    /// More arguments of the hub.
+    options: Vec<String>,
 }
 
 impl HubFixture {
@@ -30,15 +32,20 @@ impl HubFixture {
 
     /// Like [`Self::new`], on a database server.
     pub(super) fn with_database(database: Option<String>, script: &str) -> Self {
-        Self::with_options(database, false, script)
+        Self::with_options(database, false, &[], script)
+    }
+
+    /// Like [`Self::new`], with more arguments of the hub.
+    pub(super) fn with_hub_options(script: &str, options: &[&str]) -> Self {
+        Self::with_options(None, false, options, script)
     }
 
     /// Like [`Self::new`], with a certificate.
     pub(super) fn with_tls(script: &str) -> Self {
-        Self::with_options(None, true, script)
+        Self::with_options(None, true, &[], script)
     }
 
-    fn with_options(database: Option<String>, tls: bool, script: &str) -> Self {
+    fn with_options(database: Option<String>, tls: bool, options: &[&str], script: &str) -> Self {
         let env = env_with_repo();
         let tls =
             tls.then(|| TestCa::with_server_certificate(&env.root().join("tls"), &["127.0.0.1"]));
@@ -57,6 +64,7 @@ impl HubFixture {
             url: "http://127.0.0.1:0".to_owned(),
             tls,
             database,
+            options: options.iter().map(|&option| option.to_owned()).collect(),
         };
         fleet.start_hub();
         let created = fleet.run(&["tokens"]);
@@ -87,7 +95,7 @@ impl HubFixture {
         if let Some(database) = &self.database {
             args.extend(["--database", database]);
         }
-        let mut command = self.env.selvedge(args);
+        let mut command = self.env.selvedge(args).args(&self.options);
         if let Some(authority) = &self.tls {
             command = command
                 .arg("--tls-cert")

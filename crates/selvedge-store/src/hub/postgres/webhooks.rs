@@ -1,0 +1,204 @@
+//! Webhooks and their deliveries. A hub that sends a delivery has claimed it for a while: no other hub sends it
+//! meanwhile, and if the hub ends, another one sends it afterwards.
+
+use selvedge_core::model::TaskId;
+use selvedge_protocol::TaskState;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::PostgresHub;
+use super::columns::{NOW, PostgresColumns, int, small, text};
+use crate::hub::error::HubStoreError;
+use crate::hub::sqlite::columns::{damaged, outcome};
+use crate::hub::sqlite::webhooks::{event_type, format};
+use crate::hub::traits::{StoreFuture, WebhookStore};
+use crate::hub::webhooks::{
+    AfterTry, ClaimedDelivery, DeliveryRecord, DeliveryResult, DeliveryTryRow, NewWebhook,
+    TaskEvent, Webhook,
+};
+
+impl WebhookStore for PostgresHub {
+    fn insert_webhook(&self, webhook: NewWebhook) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let sql = format!(
+                "INSERT INTO webhook (webhook_id, tenant, name, url, format, events, secret, created_at)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, {NOW}) ON CONFLICT DO NOTHING"
+            );
+            let events = serde_json::to_string(&webhook.events).map_err(damaged)?;
+            let (tenant, name, url) = (
+                text(&webhook.tenant),
+                text(&webhook.name),
+                text(&webhook.url),
+            );
+            let secret = webhook.secret.as_slice();
+            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
+                &webhook.webhook_id,
+                &tenant,
+                &name,
+                &url,
+                &webhook.format.as_str(),
+                &events,
+                &secret,
+            ];
+            self.rows(&sql, &values).await.map(drop)
+        })
+    }
+
+    fn webhooks(&self, tenant: String) -> StoreFuture<'_, Vec<Webhook>> {
+        Box::pin(async move {
+            let sql =
+                "SELECT webhook_id, tenant, name, url, format, events, created_at FROM webhook
+                       WHERE tenant = $1 ORDER BY created_at, webhook_id";
+            let rows = self.rows(sql, &[&text(&tenant)]).await?;
+            rows.iter().map(read_webhook).collect()
+        })
+    }
+
+    fn delete_webhook(&self, webhook: Uuid) -> StoreFuture<'_, bool> {
+        Box::pin(async move {
+            let sql = "DELETE FROM webhook WHERE webhook_id = $1 RETURNING 1";
+            Ok(!self.rows(sql, &[&webhook]).await?.is_empty())
+        })
+    }
+
+    fn claim_deliveries(
+        &self,
+        claim_ms: i64,
+        limit: usize,
+    ) -> StoreFuture<'_, Vec<ClaimedDelivery>> {
+        Box::pin(async move {
+            // If it is executed twice, the first claims end unused and are sent later.
+            let sql = format!(
+                "WITH due AS (
+                     SELECT delivery_no FROM webhook_delivery WHERE due_at <= {NOW}
+                     ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED
+                 )
+                 UPDATE webhook_delivery d SET tries = d.tries + 1, due_at = {NOW} + $1
+                 FROM due, webhook w
+                 WHERE d.delivery_no = due.delivery_no AND w.webhook_id = d.webhook_id
+                 RETURNING d.delivery_no, d.message_id, d.tries, w.url, w.format, w.secret, d.event, d.task_id,
+                           d.state, d.outcome, d.reason, d.attempts, d.at"
+            );
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = self.rows(&sql, &[&claim_ms, &limit]).await?;
+            rows.iter().map(read_claimed).collect()
+        })
+    }
+
+    fn record_try(&self, result: DeliveryResult) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let retry_after = match result.after {
+                AfterTry::Retry(after) => Some(after),
+                AfterTry::Delivered | AfterTry::Failed => None,
+            };
+            // The webhook may have been removed meanwhile.
+            let sql = format!(
+                "WITH delivery AS (
+                     UPDATE webhook_delivery SET due_at = {NOW} + $3::bigint, delivered = $4
+                     WHERE delivery_no = $1 AND tries = $2 AND due_at IS NOT NULL
+                 )
+                 INSERT INTO webhook_try
+                 SELECT delivery_no, $2, {NOW}, $5, $6, $7 FROM webhook_delivery WHERE delivery_no = $1
+                 ON CONFLICT DO NOTHING"
+            );
+            let is_delivered = result.after == AfterTry::Delivered;
+            let error = result.error.as_deref().map(text);
+            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
+                &result.number,
+                &small(result.try_number),
+                &retry_after,
+                &is_delivered,
+                &result.status.map(i32::from),
+                &error,
+                &int(result.duration_ms),
+            ];
+            self.rows(&sql, &values).await.map(drop)
+        })
+    }
+
+    fn deliveries(&self, webhook: Uuid, limit: usize) -> StoreFuture<'_, Vec<DeliveryRecord>> {
+        Box::pin(async move {
+            let sql = "SELECT d.delivery_no, d.message_id, d.event, d.task_id, d.at, d.due_at, d.delivered,
+                              t.at, t.status, t.error, t.duration_ms
+                       FROM (SELECT * FROM webhook_delivery WHERE webhook_id = $1
+                             ORDER BY delivery_no DESC LIMIT $2) d
+                       LEFT JOIN webhook_try t ON t.delivery_no = d.delivery_no
+                       ORDER BY d.delivery_no DESC, t.try_number";
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = self.rows(sql, &[&webhook, &limit]).await?;
+            let mut all: Vec<(i64, DeliveryRecord)> = Vec::new();
+            for row in &rows {
+                let mut cells = PostgresColumns::of(row);
+                let number = cells.next()?;
+                let record = DeliveryRecord {
+                    message_id: cells.next()?,
+                    event: event_type(cells.next()?)?,
+                    task_id: TaskId::new(cells.next()?),
+                    at: cells.next()?,
+                    due_at: cells.next()?,
+                    is_delivered: cells.next()?,
+                    tries: Vec::new(),
+                };
+                if all.last().is_none_or(|(last, _)| *last != number) {
+                    all.push((number, record));
+                }
+                let tried = read_try(&mut cells)?;
+                if let Some((_, record)) = all.last_mut() {
+                    record.tries.extend(tried);
+                }
+            }
+            Ok(all.into_iter().map(|(_, record)| record).collect())
+        })
+    }
+}
+
+/// Reads the columns of a try, which are NULL if there is none.
+fn read_try(cells: &mut PostgresColumns<'_>) -> Result<Option<DeliveryTryRow>, HubStoreError> {
+    let Some(at) = cells.next()? else {
+        return Ok(None);
+    };
+    let status: Option<i32> = cells.next()?;
+    Ok(Some(DeliveryTryRow {
+        at,
+        status: status.map(u16::try_from).transpose().map_err(damaged)?,
+        error: cells.next()?,
+        duration_ms: cells.count()?,
+    }))
+}
+
+fn read_webhook(row: &Row) -> Result<Webhook, HubStoreError> {
+    let mut cells = PostgresColumns::of(row);
+    Ok(Webhook {
+        webhook_id: cells.next()?,
+        tenant: cells.next()?,
+        name: cells.next()?,
+        url: cells.next()?,
+        format: format(cells.next()?)?,
+        events: serde_json::from_str(cells.next()?).map_err(damaged)?,
+        created_at: cells.next()?,
+    })
+}
+
+fn read_claimed(row: &Row) -> Result<ClaimedDelivery, HubStoreError> {
+    let mut cells = PostgresColumns::of(row);
+    Ok(ClaimedDelivery {
+        number: cells.next()?,
+        message_id: cells.next()?,
+        try_number: cells.small()?,
+        url: cells.next()?,
+        format: format(cells.next()?)?,
+        secret: cells.next()?,
+        event: TaskEvent {
+            event: event_type(cells.next()?)?,
+            task_id: TaskId::new(cells.next()?),
+            state: {
+                let state: &str = cells.next()?;
+                TaskState::parse(state).ok_or_else(|| damaged(state))?
+            },
+            outcome: outcome(cells.next()?)?,
+            reason: cells.next()?,
+            attempts: cells.small()?,
+            at: cells.next()?,
+        },
+    })
+}
