@@ -43,4 +43,4 @@ result = get_task_result.sync(id=task_id, client=client)
 reports = get_task_reports.sync(id=task_id, client=client).reports
 print(f"{result.verification_status}, reports: {[str(report.status) for report in reports]}")
 listed = get_tasks.sync(client=client, limit=10).tasks
-print(f"listed: {task_id in [it.task_id for it in listed]}, last event: {journal[-1]['type']}")
+print(f"listed: {task_id in [str(it.task_id) for it in listed]}, last event: {journal[-1]['type']}")

@@ -25,6 +25,7 @@ mod reaper;
 mod recent_activity;
 mod result;
 mod run_stats;
+mod schedules;
 mod serve;
 mod service;
 mod session;

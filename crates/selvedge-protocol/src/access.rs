@@ -41,7 +41,7 @@ pub struct AuditRow {
     /// The id of that token; absent for a program on the database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_id: Option<String>,
-    /// How the user reached the hub: `api`, `dashboard`, or `database` for a program on the database.
+    /// How the user reached the hub: `api`, `dashboard`, `schedule`, or `database` for a program on the database.
     pub channel: String,
     /// What was done: `task.submit`, `task.retry`, `task.cancel`, `review.accept`, `review.reject`, `review.retry`,
     /// `token.create`, `token.revoke`, `session.start` or `session.end`.

@@ -20,6 +20,7 @@ mod patches;
 mod plan;
 mod problem;
 mod progress;
+mod schedule;
 mod session;
 mod state;
 mod submit;
@@ -39,6 +40,7 @@ pub use patches::{
 };
 pub use problem::{FieldError, Problem};
 pub use progress::{ProgressEvent, project};
+pub use schedule::{ScheduleLast, SchedulePage, ScheduleRequest, ScheduleRow};
 pub use session::{Hello, HubMessage, RefusalCode, WorkerMessage};
 pub use state::TaskState;
 pub use submit::{

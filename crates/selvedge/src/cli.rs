@@ -11,6 +11,7 @@ mod hub;
 mod known_failures;
 mod review;
 mod run;
+mod schedules;
 mod server_settings;
 mod tokens;
 mod webhooks;
@@ -37,6 +38,7 @@ pub(crate) use hub::{HubCommand, ServeArgs};
 pub(crate) use known_failures::{KnownArgs, KnownFailuresArgs};
 pub(crate) use review::ReviewArgs;
 pub(crate) use run::RunArgs;
+pub(crate) use schedules::{SchedulesArgs, SchedulesCommand};
 pub(crate) use tokens::{ScopeArg, TokensArgs, TokensCommand};
 pub(crate) use webhooks::{WebhookEventArg, WebhookFormatArg, WebhooksArgs, WebhooksCommand};
 
@@ -160,6 +162,8 @@ pub(crate) enum CliCommand {
     Tokens(TokensArgs),
     /// Show a hub's audit log: who did what.
     Audit(AuditArgs),
+    /// List, pause, resume and remove a hub's schedules.
+    Schedules(SchedulesArgs),
     /// Create, list and remove a hub's webhooks, and show what they delivered.
     Webhooks(WebhooksArgs),
     /// Run tasks for a hub.

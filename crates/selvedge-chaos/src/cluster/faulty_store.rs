@@ -13,10 +13,11 @@ use selvedge_store::hub::{
     ApiToken, Assignment, AttemptRow, AuditActor, AuditEntry, AuditQuery, AuditStore, BlobState,
     BlobStore, ChangeOutcome, ClaimedDelivery, Completion, DatabaseStatus, DeliveryRecord,
     DeliveryResult, HubStoreError, JournalLine, ListFilter, ListPage, LogLine, LoginSession,
-    NewApiToken, NewLoginSession, NewRunStats, NewTask, NewWebhook, Overview, PollRequest, Queue,
-    ReportRow, RevokeOutcome, RunRecords, RunStatsRow, SqliteHub, StoreFuture, StoreSettings,
-    SubmitOutcome, TaskChange, TaskCounts, TaskFilter, TaskPageRequest, TaskRecord, TaskView,
-    TokenStore, Webhook, WebhookStore,
+    NewApiToken, NewLoginSession, NewRunStats, NewSchedule, NewTask, NewWebhook, Overview,
+    PollRequest, Queue, ReportRow, RevokeOutcome, RunRecords, RunStatsRow, Schedule,
+    ScheduleFiring, ScheduleStore, SqliteHub, StoreFuture, StoreSettings, SubmitOutcome,
+    TaskChange, TaskCounts, TaskFilter, TaskPageRequest, TaskRecord, TaskView, TokenStore, Webhook,
+    WebhookStore,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -280,6 +281,21 @@ impl BlobStore for FaultyStore {
         append(hash: String, offset: u64, total: u64, chunk: Vec<u8>) -> BlobState;
         bytes(hash: String, offset: u64) -> Option<Vec<u8>>;
         missing(hashes: Vec<String>) -> Vec<String>;
+    }
+}
+
+impl ScheduleStore for FaultyStore {
+    delegate! {
+        insert_schedule(schedule: NewSchedule) -> ();
+        schedules(tenant: String) -> Vec<Schedule>;
+        due_schedules() -> Vec<Schedule>;
+        move_schedule(
+            schedule: Uuid,
+            expected: Option<i64>,
+            next: Option<i64>,
+            fired: Option<ScheduleFiring>
+        ) -> bool;
+        delete_schedule(schedule: Uuid) -> bool;
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod openapi;
 mod operations;
 mod probes;
 mod reports;
+mod schedules;
 mod sessions;
 mod tasks;
 mod tokens;

@@ -7,15 +7,17 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use selvedge_core::model::{Report, Task};
 use selvedge_protocol::{
     AuditPage, CancelRequest, DeliveryPage, IssuedToken, IssuedWebhook, JournalPage, ReportPage,
-    ReviewRequest, Scope, SessionPage, SubmitAnswer, TaskPage, TaskResult, TaskRow, TokenPage,
-    TokenRequest, WebhookPage, WebhookRequest, WorkerPage,
+    ReviewRequest, SchedulePage, ScheduleRequest, ScheduleRow, Scope, SessionPage, SubmitAnswer,
+    TaskPage, TaskResult, TaskRow, TokenPage, TokenRequest, WebhookPage, WebhookRequest,
+    WorkerPage,
 };
 
 use selvedge_dashboard::stats::StatsReport;
 
 use super::views::{AttemptPage, FilePage, HubStats, LogPage};
 use super::{
-    audit, blobs, events, fleet, openapi, probes, reports, sessions, tasks, tokens, webhooks,
+    audit, blobs, events, fleet, openapi, probes, reports, schedules, sessions, tasks, tokens,
+    webhooks,
 };
 use crate::hub::Hub;
 use crate::session;
@@ -316,6 +318,42 @@ pub const OPERATIONS: &[Operation] = &[
     ])
     .response_schema(200, schema_of::<StatsReport>)
     .errors(&[422]),
+    operation("GET", "/api/v1/schedules", READ, "Lists schedules.", || get(schedules::list))
+        .response_schema(200, schema_of::<SchedulePage>),
+    operation(
+        "POST",
+        "/api/v1/schedules",
+        SUBMIT,
+        "Creates a schedule, which submits a task again and again.",
+        || post(schedules::create),
+    )
+    .request_schema(schema_of::<ScheduleRequest>)
+    .response_schema(201, schema_of::<ScheduleRow>)
+    .errors(&[409]),
+    operation(
+        "POST",
+        "/api/v1/schedules/{id}/pause",
+        SUBMIT,
+        "Pauses a schedule.",
+        || post(schedules::pause),
+    )
+    .response_schema(200, schema_of::<ScheduleRow>),
+    operation(
+        "POST",
+        "/api/v1/schedules/{id}/resume",
+        SUBMIT,
+        "Resumes a paused schedule with its next time.",
+        || post(schedules::resume),
+    )
+    .response_schema(200, schema_of::<ScheduleRow>),
+    operation(
+        "DELETE",
+        "/api/v1/schedules/{id}",
+        SUBMIT,
+        "Removes a schedule; its tasks stay.",
+        || delete(schedules::remove),
+    )
+    .plain_response(204, JSON),
     operation("GET", "/api/v1/tokens", ADMIN, "Lists tokens.", || get(tokens::list))
         .response_schema(200, schema_of::<TokenPage>),
     operation("POST", "/api/v1/tokens", ADMIN, "Creates a token and returns its secret, once.", || {

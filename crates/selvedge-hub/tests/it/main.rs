@@ -13,6 +13,7 @@ mod limits;
 mod probes;
 mod replicas;
 mod reviews;
+mod schedules;
 mod scopes;
 mod session;
 mod submitting;
@@ -51,6 +52,7 @@ over_both!(
     access::worker_of_a_name_in_use_is_refused,
     probes::counters_never_decrease_and_separate_accepted_work,
     reviews::review_by_the_submitter_can_be_forbidden,
+    schedules::schedule_submits_one_task_for_all_missed_times,
     submitting::submit_with_the_same_key_is_one_task,
     submitting::list_is_filtered_and_paged_and_cancel_is_immediate,
     submitting::blob_upload_is_resumed_and_verified,

@@ -11,6 +11,8 @@ pub enum AuditChannel {
     Api,
     /// The dashboard.
     Dashboard,
+    /// A schedule that the user has created.
+    Schedule,
     /// A program on the database, without a running hub: the first start, or the recovery of access.
     Database,
 }
@@ -21,13 +23,14 @@ impl AuditChannel {
         match self {
             Self::Api => "api",
             Self::Dashboard => "dashboard",
+            Self::Schedule => "schedule",
             Self::Database => "database",
         }
     }
 
     /// Parses a stored word.
     pub fn parse(word: &str) -> Option<Self> {
-        [Self::Api, Self::Dashboard, Self::Database]
+        [Self::Api, Self::Dashboard, Self::Schedule, Self::Database]
             .into_iter()
             .find(|channel| channel.as_str() == word)
     }

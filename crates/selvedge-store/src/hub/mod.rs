@@ -1,7 +1,8 @@
 //! The hub's storage: the queue of tasks with their leases, the runs' journals and reports, the cost ledger,
-//! blobs, API tokens and webhooks.
+//! blobs, API tokens, webhooks and schedules.
 //!
-//! Small traits ([`Queue`], [`RunRecords`], [`BlobStore`], [`TokenStore`], [`AuditStore`], [`WebhookStore`]) are implemented by databases. The
+//! Small traits ([`Queue`], [`RunRecords`], [`BlobStore`], [`TokenStore`], [`AuditStore`], [`WebhookStore`],
+//! [`ScheduleStore`]) are implemented by databases. The
 //! meaning of an input is decided in one place, without I/O, by `selvedge_protocol::lease` and [`apply`]. A
 //! database only loads rows, keeps them locked and writes the decision in a transaction, and answers after
 //! the commit. No transaction may be held while an agent works.
@@ -15,6 +16,7 @@ mod overview;
 mod postgres;
 mod retention;
 mod rows;
+mod schedules;
 pub mod sqlite;
 mod task_queries;
 mod traits;
@@ -34,14 +36,15 @@ pub use rows::{
     LogLine, NewApiToken, NewTask, Overview, PollRequest, QueuedGroup, ReportRow, SubmitOutcome,
     TaskRecord, TaskView,
 };
+pub use schedules::{NewSchedule, Schedule, ScheduleFiring};
 pub use sqlite::SqliteHub;
 pub use task_queries::{
     NewRunStats, RunStatsRow, StateAndOutcome, TaskCounts, TaskFilter, TaskPageRequest,
     TaskSortOrder,
 };
 pub use traits::{
-    AuditStore, BlobStore, DatabaseStatus, HubStore, Peers, Queue, RunRecords, StoreFuture,
-    StoreSettings, TokenStore, WebhookStore,
+    AuditStore, BlobStore, DatabaseStatus, HubStore, Peers, Queue, RunRecords, ScheduleStore,
+    StoreFuture, StoreSettings, TokenStore, WebhookStore,
 };
 pub use webhooks::{
     AfterTry, ClaimedDelivery, DeliveryRecord, DeliveryResult, DeliveryTryRow, NewWebhook,

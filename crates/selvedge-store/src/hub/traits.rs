@@ -19,6 +19,7 @@ use super::rows::{
     ApiToken, Assignment, AttemptRow, BlobState, Completion, ListFilter, ListPage, LogLine,
     NewApiToken, NewTask, Overview, PollRequest, ReportRow, SubmitOutcome, TaskRecord, TaskView,
 };
+use super::schedules::{NewSchedule, Schedule, ScheduleFiring};
 use super::task_queries::{NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest};
 use super::webhooks::{ClaimedDelivery, DeliveryRecord, DeliveryResult, NewWebhook, Webhook};
 
@@ -208,13 +209,47 @@ pub trait WebhookStore: Send + Sync {
     fn deliveries(&self, webhook: Uuid, limit: usize) -> StoreFuture<'_, Vec<DeliveryRecord>>;
 }
 
+/// Schedules.
+pub trait ScheduleStore: Send + Sync {
+    /// Inserts a schedule.
+    fn insert_schedule(&self, schedule: NewSchedule) -> StoreFuture<'_, ()>;
+    /// The schedules of a tenant, oldest first.
+    fn schedules(&self, tenant: String) -> StoreFuture<'_, Vec<Schedule>>;
+    /// Schedules whose next time has passed; a limited number of them.
+    fn due_schedules(&self) -> StoreFuture<'_, Vec<Schedule>>;
+    /// Sets the next time of a schedule, and what became of the last one, if its next time is still the expected one.
+    fn move_schedule(
+        &self,
+        schedule: Uuid,
+        expected: Option<i64>,
+        next: Option<i64>,
+        fired: Option<ScheduleFiring>,
+    ) -> StoreFuture<'_, bool>;
+    /// Removes a schedule; `false` if it does not exist.
+    fn delete_schedule(&self, schedule: Uuid) -> StoreFuture<'_, bool>;
+}
+
 /// The complete store of a hub.
 pub trait HubStore:
-    Queue + RunRecords + BlobStore + TokenStore + AuditStore + DatabaseStatus + WebhookStore
+    Queue
+    + RunRecords
+    + BlobStore
+    + TokenStore
+    + AuditStore
+    + DatabaseStatus
+    + WebhookStore
+    + ScheduleStore
 {
 }
 
 impl<T> HubStore for T where
-    T: Queue + RunRecords + BlobStore + TokenStore + AuditStore + DatabaseStatus + WebhookStore
+    T: Queue
+        + RunRecords
+        + BlobStore
+        + TokenStore
+        + AuditStore
+        + DatabaseStatus
+        + WebhookStore
+        + ScheduleStore
 {
 }

@@ -126,6 +126,13 @@ pub(crate) struct SubmitArgs {
     /// Key that identifies the task: submitting it again with the same key creates no new task.
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
+    /// Submit the task again and again: a cron expression of five fields, in UTC unless it ends with a time zone
+    /// (`0 3 * * MON-FRI Europe/Berlin`). See `selvedge schedules`.
+    #[arg(long, value_name = "CRON", conflicts_with_all = ["watch", "idempotency_key"])]
+    pub(crate) schedule: Option<String>,
+    /// Name of the schedule [default: the beginning of the description].
+    #[arg(long, value_name = "NAME", requires = "schedule")]
+    pub(crate) schedule_name: Option<String>,
     /// Follow the task until it ends; the exit code is then that of `run`.
     #[arg(long)]
     pub(crate) watch: bool,

@@ -22,8 +22,17 @@ const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Hub commands",
         &[
-            "hub", "worker", "workers", "tokens", "audit", "submit", "watch", "cancel", "retry",
+            "hub",
+            "worker",
+            "workers",
+            "tokens",
+            "audit",
+            "submit",
+            "watch",
+            "cancel",
+            "retry",
             "webhooks",
+            "schedules",
         ],
     ),
     ("Other commands", &["completions", "man", "help"]),

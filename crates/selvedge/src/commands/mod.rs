@@ -67,6 +67,7 @@ pub(crate) fn run(command: CliCommand) -> Result<u8, CliError> {
         CliCommand::Workers(args) => fleet::workers(&args),
         CliCommand::Tokens(args) => fleet::tokens(&args),
         CliCommand::Audit(args) => fleet::audit(&args),
+        CliCommand::Schedules(args) => fleet::schedules(&args),
         CliCommand::Webhooks(args) => fleet::webhooks(&args),
         CliCommand::Worker(args) => fleet::worker(*args),
         CliCommand::Config(command) => config::run(&command),

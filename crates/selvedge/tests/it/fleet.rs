@@ -12,6 +12,7 @@ mod once;
 mod plans;
 mod replicas;
 mod reviews;
+mod schedules;
 mod submitting;
 mod tls;
 mod webhooks;

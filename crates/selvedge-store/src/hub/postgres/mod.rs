@@ -20,6 +20,7 @@ mod peers;
 mod queue;
 mod reports;
 mod retention;
+mod schedules;
 mod submit;
 mod task_queries;
 mod tokens;

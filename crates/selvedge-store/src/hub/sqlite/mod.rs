@@ -13,6 +13,7 @@ mod open;
 mod queue;
 mod reader_pool;
 mod reports;
+mod schedules;
 mod task_queries;
 mod tokens;
 pub(super) mod webhooks;

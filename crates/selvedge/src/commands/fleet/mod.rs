@@ -5,6 +5,7 @@ mod decide;
 mod follow;
 mod plan;
 mod queries;
+mod schedules;
 mod submit;
 mod tokens;
 mod webhooks;
@@ -19,8 +20,8 @@ use selvedge_protocol::{JournalPage, TaskPage, TaskRow};
 
 use super::environment;
 use crate::cli::{
-    AuditArgs, CancelArgs, ListArgs, RetryArgs, ReviewArgs, RunArgs, ShowArgs, StatsArgs,
-    SubmitArgs, TokensArgs, WatchArgs, WebhooksArgs, WorkerArgs, WorkersArgs,
+    AuditArgs, CancelArgs, ListArgs, RetryArgs, ReviewArgs, RunArgs, SchedulesArgs, ShowArgs,
+    StatsArgs, SubmitArgs, TokensArgs, WatchArgs, WebhooksArgs, WorkerArgs, WorkersArgs,
 };
 use crate::error::CliError;
 use crate::hub_client::{HubArgs, HubClient, HubCredentials, HubError};
@@ -108,6 +109,13 @@ pub(super) fn workers(args: &WorkersArgs) -> Result<u8, CliError> {
     with_hub(
         &args.hub.require_credentials(&environment())?,
         async |hub| queries::workers(&hub, args).await,
+    )
+}
+
+pub(super) fn schedules(args: &SchedulesArgs) -> Result<u8, CliError> {
+    with_hub(
+        &args.hub.require_credentials(&environment())?,
+        async |hub| schedules::schedules(&hub, args).await,
     )
 }
 

@@ -6,7 +6,7 @@ use selvedge_core::repository::has_credentials;
 use selvedge_core::sanitize::sanitize_text;
 use selvedge_protocol::SubmitAnswer;
 
-use super::{follow, short_id};
+use super::{follow, schedules, short_id};
 use crate::cli::{DeliverTo, RunArgs, SubmitArgs};
 use crate::commands::task_file::read_task;
 use crate::error::CliError;
@@ -36,6 +36,10 @@ pub(super) async fn submit(hub: &HubClient, args: &SubmitArgs) -> Result<u8, Cli
     task.add_expected_changes(&args.expect_test_changes);
     if !args.labels.is_empty() {
         task.labels.clone_from(&args.labels);
+    }
+    if let Some(cron) = &args.schedule {
+        let name = args.schedule_name.as_deref();
+        return schedules::add(hub, &checked_task(&task)?, cron, name, args.format).await;
     }
     let answer = post_task(hub, &task, args.idempotency_key.as_deref()).await?;
     if args.watch {
@@ -167,6 +171,12 @@ async fn post_task(
     task: &Task,
     key: Option<&str>,
 ) -> Result<SubmitAnswer, CliError> {
+    let task = &checked_task(task)?;
+    Ok(hub.post_once("/tasks", task, key).await?)
+}
+
+/// A task that has a description and a place, without secrets.
+fn checked_task(task: &Task) -> Result<Task, CliError> {
     if task.description.trim().is_empty() && task.command.is_none() && task.subtasks.is_empty() {
         return Err(CliError::usage("the task is empty")
             .hint("describe the task: selvedge submit --repo URL \"fix the flaky login test\""));
@@ -184,8 +194,7 @@ async fn post_task(
         )
         .hint("remove it from the address: workers clone with their own credentials (git's credential helper, or SSH keys)"));
     }
-    let task = &secrets::redact_for_hub(task)?;
-    Ok(hub.post_once("/tasks", task, key).await?)
+    secrets::redact_for_hub(task)
 }
 
 fn task_from_args(text: Option<&str>, file: Option<&std::path::Path>) -> Result<Task, CliError> {

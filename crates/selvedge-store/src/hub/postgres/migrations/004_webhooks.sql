@@ -57,3 +57,19 @@ CREATE TRIGGER task_webhooks AFTER UPDATE OF state ON task FOR EACH ROW
     WHEN (OLD.state IS DISTINCT FROM NEW.state
           AND NEW.state IN ('succeeded', 'failed', 'cancelled', 'dead', 'needs_review'))
     EXECUTE FUNCTION add_webhook_deliveries();
+
+-- Tasks that are submitted again and again.
+CREATE TABLE schedule (
+    schedule_id uuid    PRIMARY KEY,
+    tenant      text    NOT NULL,
+    name        text    NOT NULL,
+    cron        text    NOT NULL,
+    body        text    NOT NULL,               -- the task as JSON
+    created_by  text    NOT NULL,
+    created_at  bigint  NOT NULL,
+    next_at     bigint ,                        -- NULL: paused
+    last_at     bigint ,
+    last_task   uuid,
+    last_error  text
+);
+CREATE INDEX schedule_due ON schedule (next_at) WHERE next_at IS NOT NULL;

@@ -54,3 +54,19 @@ BEGIN
     WHERE tenant = NEW.tenant
       AND (events = '[]' OR EXISTS (SELECT 1 FROM json_each(events) WHERE value = kind));
 END;
+
+-- Tasks that are submitted again and again.
+CREATE TABLE schedule (
+    schedule_id TEXT    NOT NULL PRIMARY KEY,
+    tenant      TEXT    NOT NULL,
+    name        TEXT    NOT NULL,
+    cron        TEXT    NOT NULL,
+    body        TEXT    NOT NULL,               -- the task as JSON
+    created_by  TEXT    NOT NULL,
+    created_at  INTEGER NOT NULL,
+    next_at     INTEGER,                        -- NULL: paused
+    last_at     INTEGER,
+    last_task   TEXT,
+    last_error  TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX schedule_due ON schedule (next_at) WHERE next_at IS NOT NULL;

@@ -1,0 +1,165 @@
+//! Schedules: creating, listing, pausing, resuming and removing them.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Extension, Path, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use selvedge_protocol::{ScheduleLast, SchedulePage, ScheduleRow};
+use selvedge_store::hub::{NewSchedule, Schedule};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::tasks::{BodyResult, read_body};
+use crate::access::Caller;
+use crate::hub::Hub;
+use crate::problem::ApiError;
+use crate::schedules::{self, CronError};
+use crate::service::parse_json;
+use crate::task_rows::timestamp;
+use crate::validate;
+
+/// Maximum number of schedules of a tenant.
+const MAX_SCHEDULES: usize = 500;
+
+/// A request whose task is kept as it came.
+#[derive(Debug, Deserialize)]
+struct UncheckedRequest {
+    name: String,
+    cron: String,
+    task: Box<RawValue>,
+}
+
+pub(super) async fn list(
+    State(hub): State<Arc<Hub>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<SchedulePage>, ApiError> {
+    let schedules = hub.store.schedules(caller.0.tenant).await?;
+    Ok(Json(SchedulePage {
+        schedules: schedules.iter().map(schedule_row).collect(),
+    }))
+}
+
+pub(super) async fn create(
+    State(hub): State<Arc<Hub>>,
+    Extension(caller): Extension<Caller>,
+    body: BodyResult,
+) -> Result<Response, ApiError> {
+    let request: UncheckedRequest = parse_json(&read_body(body)?)?;
+    let name = request.name.trim();
+    if name.is_empty() || name.len() > 100 || name.contains(char::is_control) {
+        return Err(ApiError::field(
+            "name",
+            "must be 1 to 100 characters without control characters",
+        ));
+    }
+    let task = request.task.get().to_owned();
+    let checked = validate::task(task.as_bytes(), &hub.settings.defaults)?;
+    if checked.task.task_id.is_some() {
+        let detail = "must be absent: each task of a schedule has its own";
+        return Err(ApiError::field("task.task_id", detail));
+    }
+    let next_at = next_time(&hub, &request.cron).await?;
+    let existing = hub.store.schedules(caller.0.tenant.clone()).await?;
+    if existing.len() >= MAX_SCHEDULES {
+        return Err(ApiError::conflict(format!(
+            "there are already {MAX_SCHEDULES} schedules; remove one first"
+        )));
+    }
+    let schedule_id = Uuid::now_v7();
+    let new = NewSchedule {
+        schedule_id,
+        tenant: caller.0.tenant.clone(),
+        name: name.to_owned(),
+        cron: request.cron,
+        body: task,
+        created_by: caller.0.name.clone(),
+        next_at,
+    };
+    hub.store.insert_schedule(new).await?;
+    let row = schedule_row(&find(&hub, &caller, &schedule_id.to_string()).await?);
+    Ok((StatusCode::CREATED, Json(row)).into_response())
+}
+
+pub(super) async fn pause(
+    State(hub): State<Arc<Hub>>,
+    Extension(caller): Extension<Caller>,
+    Path(schedule): Path<String>,
+) -> Result<Json<ScheduleRow>, ApiError> {
+    set_paused(&hub, &caller, &schedule, true).await
+}
+
+pub(super) async fn resume(
+    State(hub): State<Arc<Hub>>,
+    Extension(caller): Extension<Caller>,
+    Path(schedule): Path<String>,
+) -> Result<Json<ScheduleRow>, ApiError> {
+    set_paused(&hub, &caller, &schedule, false).await
+}
+
+pub(super) async fn remove(
+    State(hub): State<Arc<Hub>>,
+    Extension(caller): Extension<Caller>,
+    Path(schedule): Path<String>,
+) -> Result<StatusCode, ApiError> {
+    let found = find(&hub, &caller, &schedule).await?;
+    hub.store.delete_schedule(found.schedule_id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Pauses or resumes a schedule, again if a hub submits its task meanwhile.
+async fn set_paused(
+    hub: &Hub,
+    caller: &Caller,
+    schedule: &str,
+    is_paused: bool,
+) -> Result<Json<ScheduleRow>, ApiError> {
+    loop {
+        let found = find(hub, caller, schedule).await?;
+        let next_at = match (is_paused, found.next_at) {
+            (true, _) => None,
+            (false, Some(next)) => Some(next),
+            (false, None) => Some(next_time(hub, &found.cron).await?),
+        };
+        let id = found.schedule_id;
+        let moved = hub.store.move_schedule(id, found.next_at, next_at, None);
+        if moved.await? {
+            let moved = Schedule { next_at, ..found };
+            return Ok(Json(schedule_row(&moved)));
+        }
+    }
+}
+
+async fn next_time(hub: &Hub, cron: &str) -> Result<i64, ApiError> {
+    let now = hub.store.now().await?;
+    schedules::next_time(cron, now)
+        .map_err(|error: CronError| ApiError::field("cron", error.to_string()))
+}
+
+async fn find(hub: &Hub, caller: &Caller, schedule: &str) -> Result<Schedule, ApiError> {
+    let all = hub.store.schedules(caller.0.tenant.clone()).await?;
+    let found = all
+        .into_iter()
+        .find(|it| it.schedule_id.to_string() == schedule);
+    found.ok_or_else(|| ApiError::not_found("schedule"))
+}
+
+fn schedule_row(schedule: &Schedule) -> ScheduleRow {
+    let last = schedule.last.as_ref().map(|last| ScheduleLast {
+        at: timestamp(last.at),
+        task_id: last.result.as_ref().ok().copied(),
+        error: last.result.as_ref().err().cloned(),
+    });
+    ScheduleRow {
+        id: schedule.schedule_id.to_string(),
+        name: schedule.name.clone(),
+        cron: schedule.cron.clone(),
+        created_by: schedule.created_by.clone(),
+        created_at: timestamp(schedule.created_at),
+        next_at: schedule.next_at.map(timestamp),
+        last,
+        task: serde_json::from_str(&schedule.body).unwrap_or_default(),
+    }
+}
