@@ -6,10 +6,8 @@ use axum::Json;
 use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use selvedge_protocol::{ScheduleLast, SchedulePage, ScheduleRow};
+use selvedge_protocol::{ScheduleLast, SchedulePage, ScheduleRequest, ScheduleRow};
 use selvedge_store::hub::{NewSchedule, Schedule};
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::tasks::{BodyResult, read_body};
@@ -23,14 +21,6 @@ use crate::validate;
 
 /// Maximum number of schedules of a tenant.
 const MAX_SCHEDULES: usize = 500;
-
-/// A request whose task is kept as it came.
-#[derive(Debug, Deserialize)]
-struct UncheckedRequest {
-    name: String,
-    cron: String,
-    task: Box<RawValue>,
-}
 
 pub(super) async fn list(
     State(hub): State<Arc<Hub>>,
@@ -47,7 +37,7 @@ pub(super) async fn create(
     Extension(caller): Extension<Caller>,
     body: BodyResult,
 ) -> Result<Response, ApiError> {
-    let request: UncheckedRequest = parse_json(&read_body(body)?)?;
+    let request: ScheduleRequest = parse_json(&read_body(body)?)?;
     let name = request.name.trim();
     if name.is_empty() || name.len() > 100 || name.contains(char::is_control) {
         return Err(ApiError::field(
@@ -55,7 +45,7 @@ pub(super) async fn create(
             "must be 1 to 100 characters without control characters",
         ));
     }
-    let task = request.task.get().to_owned();
+    let task = request.task.to_string();
     let checked = validate::task(task.as_bytes(), &hub.settings.defaults)?;
     if checked.task.task_id.is_some() {
         let detail = "must be absent: each task of a schedule has its own";

@@ -10,7 +10,7 @@ use selvedge_protocol::{
     SESSION_PROTOCOL, Scope, TaskAssign, TaskCompletion, TaskResult, WORKER_PATH, WorkerMessage,
 };
 use selvedge_store::hub::{
-    AuditActor, HubStore, PostgresHub, SqliteHub, StoreSettings, TokenStore,
+    AuditActor, HubStore, HubStoreError, PostgresHub, SqliteHub, StoreSettings, TokenStore,
 };
 use selvedge_testkit::Postgres;
 use serde_json::Value;
@@ -52,7 +52,13 @@ impl TestDatabase {
         match self {
             Self::File(directory) => {
                 let path = directory.path().join("hub.db");
-                Arc::new(SqliteHub::open(&path, settings).unwrap())
+                loop {
+                    match SqliteHub::open(&path, settings) {
+                        // A hub that was stopped is about to release it.
+                        Err(HubStoreError::InUse(_)) => tokio::task::yield_now().await,
+                        opened => break Arc::new(opened.unwrap()),
+                    }
+                }
             }
             Self::Server(url) => Arc::new(PostgresHub::open(url, None, settings).await.unwrap()),
         }
