@@ -10,6 +10,8 @@ use super::target::RestoreTarget;
 
 /// A run works on the tree that it began from, that of the attempt, and at times a composed one.
 const MAX_TREES: usize = 4;
+/// Maximum number of files of all remembered trees together: about 15 MB. Larger trees are read from git.
+const MAX_FILES: usize = 100_000;
 
 /// Trees with their content, the one that was used last at the end.
 type RecentTrees = VecDeque<(TreeId, Arc<RestoreTarget>)>;
@@ -43,7 +45,11 @@ impl TreeCache {
         let content = Arc::new(content());
         let mut trees = self.lock();
         trees.push_back((tree.clone(), Arc::clone(&content)));
-        if trees.len() > MAX_TREES {
+        let is_too_much = |trees: &RecentTrees| {
+            let files: usize = trees.iter().map(|(_, content)| content.files.len()).sum();
+            trees.len() > MAX_TREES || files > MAX_FILES
+        };
+        while is_too_much(&trees) {
             trees.pop_front();
         }
         content
