@@ -212,6 +212,8 @@ mod tests {
         let request = PollRequest {
             worker: "worker".to_owned(),
             labels: Vec::new(),
+            agents: None,
+            folders: None,
             slots: 1,
             excluded: Vec::new(),
         };
@@ -226,7 +228,7 @@ mod tests {
 
         let end = EntryKind::Complete(TaskCompletion {
             completion_id: "once".to_owned(),
-            result: Box::new(TaskResult::without_run(Outcome::Verified, "")),
+            result: Box::new(TaskResult::without_run(Outcome::Failed, "")),
         });
         write_entry(store.as_ref(), &lease, 2, last + 1..=last + 1, end).await;
         let later = load_state(&one, id).await.unwrap();

@@ -41,5 +41,6 @@ pub use auth::{GeneratedToken, generate_token};
 pub use dashboard::site;
 pub use hub::{Hub, HubActivity};
 pub use serve::{HubServerHandle, run};
+pub use session::QuarantineRules;
 pub use settings::{HubSettings, TaskDefaults};
 pub use tls::{CertificateProblem, ReloadableTls, TlsError};

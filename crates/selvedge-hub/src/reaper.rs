@@ -43,7 +43,8 @@ pub(crate) async fn run(hub: Arc<Hub>) {
                     fault::failpoint("hub.sweep.committed");
                 }
                 for row in swept {
-                    if row.lease.state != TaskState::Queued || row.lease.losses > 0 {
+                    // Otherwise an offer was not accepted, or a delay is over.
+                    if row.lease.state != TaskState::Queued {
                         row.lease
                             .worker
                             .iter()

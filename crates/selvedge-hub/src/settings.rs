@@ -7,6 +7,11 @@ use selvedge_core::route::EXTERNAL_AGENT;
 use selvedge_protocol::LeaseTiming;
 use selvedge_protocol::lease::LeaseRules;
 
+use crate::session::QuarantineRules;
+
+/// Maximum delay after a task's first infrastructure failure.
+const MAX_INFRA_BACKOFF: Duration = Duration::from_hours(24);
+
 /// Defaults for tasks, and what tasks may request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskDefaults {
@@ -82,6 +87,12 @@ pub struct HubSettings {
     pub session_lifetime: Duration,
     /// Whether the submitter of a task may not review it.
     pub forbid_self_review: bool,
+    /// Delay after a task's first infrastructure failure; doubled with each further one.
+    pub infra_backoff: Duration,
+    /// How often a task is assigned again after lost leases and infrastructure failures.
+    pub infra_retries: u32,
+    /// When workers are quarantined.
+    pub quarantine: QuarantineRules,
 }
 
 impl Default for HubSettings {
@@ -105,11 +116,17 @@ impl Default for HubSettings {
             session_idle_timeout: Duration::from_hours(12),
             session_lifetime: Duration::from_hours(7 * 24),
             forbid_self_review: false,
+            infra_backoff: Self::DEFAULT_INFRA_BACKOFF,
+            infra_retries: LeaseRules::default().max_losses,
+            quarantine: QuarantineRules::default(),
         }
     }
 }
 
 impl HubSettings {
+    /// 1 min.
+    pub const DEFAULT_INFRA_BACKOFF: Duration = Duration::from_mins(1);
+
     /// The URL at which users reach the hub.
     pub(crate) fn public_url(&self) -> String {
         let scheme = if self.https { "https" } else { "http" };
@@ -127,6 +144,8 @@ impl HubSettings {
             ttl_ms,
             grace_ms: millis(self.timing.reassign_after()) - ttl_ms,
             offer_ms: millis(self.timing.offer_timeout()),
+            backoff_ms: millis(self.infra_backoff.min(MAX_INFRA_BACKOFF)),
+            max_losses: self.infra_retries,
             ..LeaseRules::default()
         }
     }

@@ -1,7 +1,7 @@
 //! Rows of the store in their wire format.
 
 use selvedge_core::model::{Cost, CostSource, Task, TaskId, Timestamp};
-use selvedge_protocol::{RESERVED_LABEL_PREFIX, TaskRow};
+use selvedge_protocol::{RESERVED_LABEL_PREFIX, TaskRow, TaskState};
 use selvedge_store::hub::{LedgerTotal, TaskView};
 
 /// Converts milliseconds since 1970.
@@ -47,13 +47,17 @@ pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
         state: lease.state,
         outcome: lease.outcome,
         reason: view.row.reason.clone(),
+        resumes_at: (lease.state == TaskState::Backoff)
+            .then_some(lease.due_at)
+            .flatten()
+            .map(timestamp),
         review: lease.review.clone(),
         awaiting_review: None,
         description: view.title.clone(),
         agent: view.agent.clone(),
         workspace: view.place.clone(),
         attempts: lease.last_attempt,
-        max_attempts: view.max_attempts,
+        max_attempts: view.row.max_attempts,
         infra_losses: lease.losses,
         cost: cost_so_far(view),
         tokens: view.cost.tokens_in.saturating_add(view.cost.tokens_out),

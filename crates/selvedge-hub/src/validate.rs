@@ -71,6 +71,7 @@ pub(crate) fn task(body: &[u8], defaults: &TaskDefaults) -> Result<ValidatedTask
         return Err(ApiError::fields(errors));
     }
     apply_defaults(&mut task, defaults);
+    warnings.extend(apply_limits(&mut task, defaults));
     Ok(ValidatedTask { task, warnings })
 }
 
@@ -262,9 +263,31 @@ fn apply_defaults(task: &mut Task, defaults: &TaskDefaults) {
     if task.verification_tier.is_none() {
         task.verification_tier = defaults.verification_tier;
     }
-    if let Some(caps) = defaults.budget {
-        task.budget = Some(task.budget.unwrap_or_default().or(caps));
-    }
     task.labels.sort();
     task.labels.dedup();
+}
+
+/// Applies the limits that no task may exceed; returns a warning if the task asked for more.
+pub(crate) fn apply_limits(task: &mut Task, defaults: &TaskDefaults) -> Vec<String> {
+    let Some(ceiling) = defaults.budget else {
+        return Vec::new();
+    };
+    let requested = task.budget.unwrap_or_default();
+    let granted = requested.within(ceiling);
+    task.budget = Some(granted);
+    let (Ok(Value::Object(requested)), Ok(granted)) = (
+        serde_json::to_value(requested),
+        serde_json::to_value(granted),
+    ) else {
+        return Vec::new();
+    };
+    // A limit that is absent gets the hub's without a warning.
+    let reduced = requested
+        .iter()
+        .filter(|(limit, value)| granted[*limit] != **value);
+    let warning = |(limit, value): (&String, &Value)| {
+        let granted = &granted[limit];
+        format!("budget.{limit}: {value} exceeds the hub's maximum; {granted} is used")
+    };
+    reduced.map(warning).collect()
 }

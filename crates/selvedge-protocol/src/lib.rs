@@ -12,6 +12,7 @@
 
 mod access;
 mod assign;
+mod capabilities;
 mod entry;
 pub mod lease;
 mod lease_token;
@@ -29,6 +30,7 @@ mod webhook;
 
 pub use access::{AuditPage, AuditRow, SessionPage, SessionRow};
 pub use assign::{AssignedReview, TaskAssign};
+pub use capabilities::{WorkerCapabilities, WorkerQuarantine};
 pub use entry::{
     AttemptClosing, AttemptReport, AttemptStart, CostEntry, EntryHeader, EntryKind, FileRef,
     StreamEntry, TaskCompletion, TaskRelease, TaskResult,
@@ -44,8 +46,8 @@ pub use schedule::{ScheduleLast, SchedulePage, ScheduleRequest, ScheduleRow};
 pub use session::{Hello, HubMessage, RefusalCode, WorkerMessage};
 pub use state::TaskState;
 pub use submit::{
-    CancelRequest, IssuedToken, ReviewDecision, ReviewRequest, Scope, SubmitAnswer, TokenPage,
-    TokenRequest, TokenRow,
+    BulkRetryAnswer, BulkRetryRequest, CancelRequest, IssuedToken, RetriedTask, ReviewDecision,
+    ReviewRequest, Scope, SubmitAnswer, TokenPage, TokenRequest, TokenRow,
 };
 pub use timing::LeaseTiming;
 pub use webhook::{

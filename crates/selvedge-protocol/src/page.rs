@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::capabilities::{WorkerCapabilities, WorkerQuarantine};
 use super::state::TaskState;
 use selvedge_core::model::{
     Cost, Envelope, Outcome, Report, ReviewRecord, ReviewTarget, Task, TaskId, Timestamp,
@@ -19,9 +20,12 @@ pub struct TaskRow {
     /// The outcome, or current state, once its worker has reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Outcome>,
-    /// The reason, in one line.
+    /// The reason, in one line: of the outcome, or why the last worker no longer holds the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// When it is queued again, while it is delayed after a lost lease or an infrastructure failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumes_at: Option<Timestamp>,
     /// The last review, until another attempt begins: accepted work has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewRecord>,
@@ -177,6 +181,12 @@ pub struct WorkerRow {
     /// The sandbox of sessions and checks, as a single word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
+    /// What it can run, if it announced that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<WorkerCapabilities>,
+    /// Why, and until when, it is offered nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<WorkerQuarantine>,
     /// Number of leases that it lost.
     #[serde(default)]
     pub lost_leases: u64,

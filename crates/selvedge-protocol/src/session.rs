@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::assign::TaskAssign;
+use super::capabilities::WorkerCapabilities;
 use super::entry::{
     AttemptClosing, AttemptReport, AttemptStart, EntryHeader, EntryKind, StreamEntry,
     TaskCompletion, TaskRelease,
@@ -32,6 +33,9 @@ pub struct Hello {
     /// The sandbox of sessions and checks, as a single word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
+    /// What it can run; absent if it may be offered everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capabilities: Option<WorkerCapabilities>,
     /// Leases that it still holds.
     #[serde(default)]
     pub held: Vec<HeldLease>,

@@ -29,6 +29,52 @@ pub struct CancelRequest {
     pub reason: String,
 }
 
+/// Submits finished tasks again, each as a new task that names it: those that match all filters. Without any, the tasks
+/// that ended `dead`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct BulkRetryRequest {
+    /// Final states; `dead` if empty.
+    pub states: Vec<TaskState>,
+    /// Tasks that name this agent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Tasks that this worker held last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub worker: Option<String>,
+    /// Tasks that require this label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Tasks with this text in their description, repository or workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub q: Option<String>,
+    /// Tasks older than this one: the `next_cursor` of the previous response.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<TaskId>,
+}
+
+/// A task that was submitted again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RetriedTask {
+    /// The finished task.
+    pub task_id: TaskId,
+    /// The new one.
+    pub new_task_id: TaskId,
+    /// Whether an earlier request of this kind had already submitted it again.
+    #[serde(default)]
+    pub repeated: bool,
+}
+
+/// The response to a [`BulkRetryRequest`]: a limited number of tasks, the newest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BulkRetryAnswer {
+    /// The tasks.
+    pub tasks: Vec<RetriedTask>,
+    /// The `cursor` of the next request; absent if there are no more tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<TaskId>,
+}
+
 /// A person's decisions about work that awaits review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -87,6 +87,8 @@ async fn work(store: &dyn HubStore, worker: &str) -> usize {
         let want = PollRequest {
             worker: worker.to_owned(),
             labels: Vec::new(),
+            agents: None,
+            folders: None,
             slots: BATCH,
             excluded: Vec::new(),
         };

@@ -14,6 +14,8 @@ pub(crate) struct CliError {
     pub(crate) code: u8,
     message: String,
     hints: Vec<String>,
+    /// Whether another machine may not have it: something is not installed or not configured here.
+    pub(crate) is_of_this_machine: bool,
     /// Whether the message is already rendered, with its own layout.
     is_rendered: bool,
 }
@@ -30,6 +32,7 @@ impl CliError {
             code,
             message: message.to_string(),
             hints: Vec::new(),
+            is_of_this_machine: false,
             is_rendered: false,
         }
     }
@@ -37,6 +40,14 @@ impl CliError {
     /// A usage or configuration error: nothing was run.
     pub(crate) fn usage(message: impl Display) -> Self {
         Self::new(exit_code::USAGE, message)
+    }
+
+    /// A usage error that another machine may not have: something is not installed or not configured here.
+    pub(crate) fn of_this_machine(message: impl Display) -> Self {
+        Self {
+            is_of_this_machine: true,
+            ..Self::usage(message)
+        }
     }
 
     /// An infrastructure error: Selvedge itself failed.

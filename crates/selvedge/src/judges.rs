@@ -33,7 +33,7 @@ pub(crate) fn resolve_judging(
         .filter(|_| !settings.sandbox.agents_in_image())
     {
         if let Err(missing) = check_program(judge, dir) {
-            return Err(CliError::usage(missing)
+            return Err(CliError::of_this_machine(missing)
                 .hint("or select another judge from [agents]: --judge NAME"));
         }
     }

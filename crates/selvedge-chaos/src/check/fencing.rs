@@ -38,6 +38,7 @@ fn check_task(task: &ObservedTask) -> Vec<String> {
             LeaseEvent::RunClosed {
                 attempt_number,
                 closing: AttemptEnd::Report,
+                ..
             } => {
                 let report = task
                     .reports

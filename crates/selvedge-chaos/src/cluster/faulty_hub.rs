@@ -33,6 +33,7 @@ pub async fn run_faulty_hub(args: &[String]) -> Result<(), ChaosError> {
     let mut settings = HubSettings {
         timing: LeaseTiming::of_ttl(ttl),
         hosts: values("--host"),
+        infra_backoff: Duration::from_secs(value("--infra-backoff")?.parse()?),
         ..HubSettings::default()
     };
     settings.hosts.push(at.clone());

@@ -49,6 +49,8 @@ impl Cluster {
         let mut command = self.node_command(program, name, &folder, armed)?;
         let ttl = self.settings.ttl_ms.to_string();
         command.args(["hub", "--listen", address, "--lease-ttl", &ttl]);
+        // Tasks must end soon after the last fault.
+        command.args(["--infra-backoff", "1"]);
         if let Some(mutant) = mutant {
             command.args(["--mutant", mutant.name()]);
         }

@@ -22,6 +22,7 @@ fn log() -> Vec<(u64, LeaseEvent)> {
     let closed = |attempt_number, closing| LeaseEvent::RunClosed {
         attempt_number,
         closing,
+        passed: closing == AttemptEnd::Report,
     };
     let events = vec![
         LeaseEvent::Submitted,

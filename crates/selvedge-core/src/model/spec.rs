@@ -112,6 +112,27 @@ impl Budget {
             attempt_tokens: self.attempt_tokens.or(other.attempt_tokens),
         }
     }
+
+    /// These limits, none of them above that of `ceiling`; absent ones are taken from it.
+    #[must_use]
+    pub fn within(self, ceiling: Self) -> Self {
+        fn lower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+            match (one, other) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            }
+        }
+        Self {
+            cost_micro_usd: lower(self.cost_micro_usd, ceiling.cost_micro_usd),
+            tokens: lower(self.tokens, ceiling.tokens),
+            duration_ms: lower(self.duration_ms, ceiling.duration_ms),
+            attempt_cost_micro_usd: lower(
+                self.attempt_cost_micro_usd,
+                ceiling.attempt_cost_micro_usd,
+            ),
+            attempt_tokens: lower(self.attempt_tokens, ceiling.attempt_tokens),
+        }
+    }
 }
 
 /// How the tree is treated between two attempts.

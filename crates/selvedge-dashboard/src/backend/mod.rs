@@ -89,6 +89,10 @@ pub struct WorkerSummary {
     pub slots: u32,
     /// Its running tasks: the id for links and a short description.
     pub runs: Vec<(String, String)>,
+    /// The agents that it can run; `None` if it did not announce them.
+    pub agents: Option<Vec<String>>,
+    /// Until when it gets no tasks, and why.
+    pub quarantine: Option<(jiff::Timestamp, String)>,
     /// Number of leases that it lost.
     pub lost_leases: u64,
     /// Its version.

@@ -24,7 +24,10 @@ pub(crate) struct WorkerView {
     /// Its page.
     pub(crate) address: String,
     pub(crate) connected: bool,
+    /// Until when it gets no tasks, and why.
+    pub(crate) quarantine: Option<(String, String)>,
     pub(crate) labels: String,
+    pub(crate) agents: String,
     pub(crate) slots: String,
     pub(crate) runs: Vec<(String, String)>,
     pub(crate) lost_leases: u64,
@@ -74,7 +77,15 @@ impl WorkerView {
             name: single_line(&worker.name, 60),
             address: source_address("worker", &worker.name),
             connected: worker.connected,
+            quarantine: worker.quarantine.as_ref().map(|(until, reason)| {
+                let until = until.strftime("%H:%M UTC").to_string();
+                (until, single_line(reason, 200))
+            }),
             labels: single_line(&worker.labels.join(", "), 200),
+            agents: match &worker.agents {
+                None => "any".to_owned(),
+                Some(agents) => single_line(&agents.join(", "), 200),
+            },
             slots: format!("{} of {}", worker.runs.len(), worker.slots),
             runs: worker
                 .runs

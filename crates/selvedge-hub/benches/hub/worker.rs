@@ -54,6 +54,7 @@ impl BenchWorker {
             labels: Vec::new(),
             slots,
             sandbox: None,
+            capabilities: None,
             held: Vec::new(),
         };
         worker.send(&WorkerMessage::Hello(hello)).await;

@@ -15,6 +15,7 @@ use crate::access::Caller;
 use crate::hub::Hub;
 use crate::problem::{ApiError, QueryParams};
 use crate::run_stats;
+use crate::session::TaskNeeds;
 
 pub(super) async fn workers(State(hub): State<Arc<Hub>>) -> Result<Json<WorkerPage>, ApiError> {
     Ok(Json(WorkerPage {
@@ -25,7 +26,9 @@ pub(super) async fn workers(State(hub): State<Arc<Hub>>) -> Result<Json<WorkerPa
 pub(super) async fn stats(State(hub): State<Arc<Hub>>) -> Result<Json<HubStats>, ApiError> {
     let mut stats = views::stats(&hub.store.overview().await?);
     for waiting in &mut stats.waiting {
-        waiting.unplaceable = hub.sessions.why_unschedulable(&waiting.labels);
+        waiting.unplaceable = hub
+            .sessions
+            .why_unschedulable(TaskNeeds::of_labels(&waiting.labels));
     }
     Ok(Json(stats))
 }

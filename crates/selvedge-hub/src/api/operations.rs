@@ -6,10 +6,10 @@ use axum::routing::{MethodRouter, delete, get, head, post};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use selvedge_core::model::{Report, Task};
 use selvedge_protocol::{
-    AuditPage, CancelRequest, DeliveryPage, IssuedToken, IssuedWebhook, JournalPage, ReportPage,
-    ReviewRequest, SchedulePage, ScheduleRequest, ScheduleRow, Scope, SessionPage, SubmitAnswer,
-    TaskPage, TaskResult, TaskRow, TokenPage, TokenRequest, WebhookPage, WebhookRequest,
-    WorkerPage,
+    AuditPage, BulkRetryAnswer, BulkRetryRequest, CancelRequest, DeliveryPage, IssuedToken,
+    IssuedWebhook, JournalPage, ReportPage, ReviewRequest, SchedulePage, ScheduleRequest,
+    ScheduleRow, Scope, SessionPage, SubmitAnswer, TaskPage, TaskResult, TaskRow, TokenPage,
+    TokenRequest, WebhookPage, WebhookRequest, WorkerPage,
 };
 
 use selvedge_dashboard::stats::StatsReport;
@@ -217,6 +217,15 @@ pub const OPERATIONS: &[Operation] = &[
     .headers(IDEMPOTENCY)
     .response_schema(201, schema_of::<SubmitAnswer>)
     .errors(&[409]),
+    operation(
+        "POST",
+        "/api/v1/tasks/retry",
+        SUBMIT,
+        "Submits finished tasks again, each at most once: by default those that ended `dead`.",
+        || post(tasks::retry_all),
+    )
+    .request_schema(schema_of::<BulkRetryRequest>)
+    .response_schema(200, schema_of::<BulkRetryAnswer>),
     operation(
         "POST",
         "/api/v1/tasks/{id}/review",

@@ -10,8 +10,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use selvedge_core::model::{Outcome, ReviewTarget};
 use selvedge_protocol::{
-    CancelRequest, FieldError, ReviewDecision, ReviewRequest, SubmitAnswer, TaskPage, TaskRow,
-    TaskState,
+    BulkRetryAnswer, BulkRetryRequest, CancelRequest, FieldError, ReviewDecision, ReviewRequest,
+    SubmitAnswer, TaskPage, TaskRow, TaskState,
 };
 use selvedge_store::hub::ListFilter;
 use serde::Deserialize;
@@ -183,6 +183,42 @@ pub(super) async fn retry(
         .and_then(|key| key.to_str().ok());
     let answer = service::retry(&hub, &Actor::from(caller), &task, key).await?;
     Ok(created_response(answer))
+}
+
+pub(super) async fn retry_all(
+    State(hub): State<Arc<Hub>>,
+    Extension(caller): Extension<Caller>,
+    body: BodyResult,
+) -> Result<Json<BulkRetryAnswer>, ApiError> {
+    let body = read_body(body)?;
+    let request: BulkRetryRequest = if body.is_empty() {
+        BulkRetryRequest::default()
+    } else {
+        parse_json(&body)?
+    };
+    let answer = service::retry_all(&hub, &Actor::from(caller), bulk_filter(request)?).await?;
+    Ok(Json(answer))
+}
+
+fn bulk_filter(request: BulkRetryRequest) -> Result<ListFilter, ApiError> {
+    let mut states = request.states;
+    if let Some(open) = states.iter().find(|state| !state.is_terminal()) {
+        let open = open.as_str();
+        let detail = format!("tasks that are {open} are not finished and cannot be retried");
+        return Err(ApiError::field("states", detail));
+    }
+    if states.is_empty() {
+        states.push(TaskState::Dead);
+    }
+    Ok(ListFilter {
+        states,
+        agent: request.agent,
+        worker: request.worker,
+        label: request.label,
+        text: request.q,
+        before: request.cursor,
+        ..ListFilter::default()
+    })
 }
 
 pub(super) async fn review(

@@ -21,7 +21,7 @@ use super::rows::{apply_plan_totals, fingerprint, plan_parts, row};
 use crate::hub::Hub;
 use crate::journal_states::load_state;
 use crate::service::{self, Actor, ReviewOrder, ServiceError, Submission};
-use crate::task_rows::labels;
+use crate::task_rows::{labels, timestamp};
 use crate::{plans, result, run_stats, validate};
 
 /// How long cached totals are used, for all visitors. Each open page polls twice a second, and a total reads
@@ -120,8 +120,14 @@ impl HubBackend {
         add_property("Retry of", view.retry_of.map(|task| task.to_string()));
         add_property("Cancellation", lease.cancel.clone());
         let waits_for_worker = lease.state == TaskState::Queued && parts.is_none();
-        let unplaceable = waits_for_worker.then(|| sessions.why_unschedulable(&view.labels));
+        let unplaceable = waits_for_worker.then(|| sessions.why_unschedulable(&view));
         add_property("Cannot be assigned", unplaceable.flatten());
+        let is_delayed = lease.state == TaskState::Backoff;
+        let resumes_at = lease.due_at.filter(|_| is_delayed).map(timestamp);
+        add_property(
+            "Queued again at",
+            resumes_at.map(|at| at.strftime("%F %T UTC").to_string()),
+        );
         let sandbox = match &parts {
             Some(_) => String::new(),
             None => sessions

@@ -195,7 +195,7 @@ fn unschedulable_task(hub: &Hub, view: &TaskView) -> Option<UnschedulableTask> {
     Some(UnschedulableTask {
         id: view.row.task_id.to_string(),
         description: view.title.clone(),
-        reason: hub.sessions.why_unschedulable(&view.labels)?,
+        reason: hub.sessions.why_unschedulable(view)?,
     })
 }
 
@@ -226,6 +226,10 @@ async fn load_worker(
         lost_leases: worker.lost_leases,
         version: worker.version,
         sandbox: worker.sandbox.unwrap_or_else(|| "not reported".to_owned()),
+        agents: worker.capabilities.map(|own| own.agents),
+        quarantine: worker
+            .quarantine
+            .map(|quarantine| (quarantine.until, quarantine.reason)),
         seen: Some(worker.last_seen_at),
     })
 }

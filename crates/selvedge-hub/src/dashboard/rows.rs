@@ -23,7 +23,7 @@ pub(super) fn row(view: &TaskView) -> TaskListItem {
         workspace: view.place.clone().unwrap_or_default(),
         standing: reviewed_standing(lease.state, lease.outcome, lease.review.as_ref()),
         attempts: lease.last_attempt,
-        max_attempts: view.max_attempts,
+        max_attempts: view.row.max_attempts,
         cost: cost_so_far(view),
         tokens: Some((view.cost.tokens_in, view.cost.tokens_out)),
         created_at: timestamp(view.created_at),

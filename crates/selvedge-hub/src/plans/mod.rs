@@ -246,7 +246,7 @@ async fn finish_plan(
     let mut header = EntryHeader::new(lease, course.view.row.entry_seq + 1);
     header.files = files;
     let entry = StreamEntry { header, kind };
-    let change = TaskChange::Entry(Box::new(entry));
+    let change = TaskChange::EntryOfHub(Box::new(entry));
     hub.change(course.id(), change).await?;
     Ok(())
 }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 pub(crate) use self::error::{ServiceError, describe_fields};
 pub(crate) use self::review::{ReviewOrder, review, review_target};
 pub(crate) use self::rows::{full_row, list, show};
-pub(crate) use self::submit::{Submission, retry, submit};
+pub(crate) use self::submit::{Submission, retry, retry_all, submit};
 use crate::hub::Hub;
 use crate::plans;
 

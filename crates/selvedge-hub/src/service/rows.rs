@@ -25,7 +25,7 @@ pub(crate) async fn list(
         if plans::is_plan(view) {
             add_plan_totals(hub, row).await?;
         } else if row.state == TaskState::Queued {
-            row.unplaceable = hub.sessions.why_unschedulable(&row.labels);
+            row.unplaceable = hub.sessions.why_unschedulable(view);
         }
     }
     let last = tasks.last().filter(|_| page.more);
@@ -70,7 +70,7 @@ pub(crate) async fn full_row(
         let sum = plans::compute_totals(hub, *plan, row.outcome).await?;
         apply_totals(&mut row, sum);
     } else if row.state == TaskState::Queued {
-        row.unplaceable = hub.sessions.why_unschedulable(&row.labels);
+        row.unplaceable = hub.sessions.why_unschedulable(view);
     }
     Ok(row)
 }

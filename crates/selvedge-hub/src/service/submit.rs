@@ -1,15 +1,16 @@
 //! Submits tasks, for the first time or again.
 
 use selvedge_core::model::{Task, TaskId};
-use selvedge_protocol::{SubmitAnswer, TaskState};
+use selvedge_protocol::{BulkRetryAnswer, RetriedTask, SubmitAnswer, TaskState};
 use selvedge_store::fault;
-use selvedge_store::hub::{NewTask, SubmitOutcome};
+use selvedge_store::hub::{ListFilter, NewTask, SubmitOutcome};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::{Actor, ServiceError, find, parse_json};
 use crate::hub::Hub;
 use crate::new_task::new_task;
+use crate::validate;
 
 /// A request to submit a task.
 #[derive(Debug)]
@@ -49,6 +50,7 @@ pub(crate) async fn submit(
         actor: Some(actor.clone().into()),
         ..new_task(&task, task_id, &actor.tenant, &actor.name)?
     };
+    let unschedulable = hub.sessions.why_unschedulable(&new);
     let (task_id, repeated) = match hub.store.submit(new).await? {
         SubmitOutcome::New(id) => (id, false),
         SubmitOutcome::Duplicate(id) => (id, true),
@@ -65,7 +67,7 @@ pub(crate) async fn submit(
     fault::failpoint("hub.submit.committed");
     hub.notify_changed(task_id);
     hub.wake.notify_one();
-    warnings.extend(hub.sessions.why_unschedulable(&task.labels));
+    warnings.extend(unschedulable);
     let state = if repeated {
         let found = hub.store.task(task_id).await?;
         found.map_or(TaskState::Queued, |(view, _)| view.row.lease.state)
@@ -95,12 +97,60 @@ pub(crate) async fn retry(
             state.as_str()
         )));
     }
+    submit_again(hub, actor, of, &body, idempotency_key).await
+}
+
+/// Maximum number of tasks that one request submits again.
+const MAX_BULK_RETRIES: usize = 100;
+
+/// Submits finished tasks again: those that the filter selects, each at most once by requests of this kind. Subtasks
+/// are left out: their plan is retried as a whole.
+pub(crate) async fn retry_all(
+    hub: &Hub,
+    actor: &Actor,
+    filter: ListFilter,
+) -> Result<BulkRetryAnswer, ServiceError> {
+    let filter = ListFilter {
+        tenant: Some(actor.tenant.clone()),
+        ..filter
+    };
+    let page = hub.store.tasks(filter, MAX_BULK_RETRIES).await?;
+    let mut tasks = Vec::new();
+    for view in page.tasks.iter().filter(|view| view.part_of.is_none()) {
+        let of = view.row.task_id;
+        let Some((_, body)) = hub.store.task(of).await? else {
+            continue;
+        };
+        let key = format!("selvedge:bulk-retry:{of}");
+        let answer = submit_again(hub, actor, of, &body, Some(&key)).await?;
+        tasks.push(RetriedTask {
+            task_id: of,
+            new_task_id: answer.task_id,
+            repeated: answer.repeated,
+        });
+    }
+    let last = page.tasks.last().filter(|_| page.more);
+    Ok(BulkRetryAnswer {
+        tasks,
+        next_cursor: last.map(|view| view.row.task_id),
+    })
+}
+
+async fn submit_again(
+    hub: &Hub,
+    actor: &Actor,
+    of: TaskId,
+    body: &str,
+    idempotency_key: Option<&str>,
+) -> Result<SubmitAnswer, ServiceError> {
     let mut again: Task = parse_json(body.as_bytes())?;
     again.task_id = None;
+    // The hub's limits may have changed since.
+    let warnings = validate::apply_limits(&mut again, &hub.settings.defaults);
     let hash: [u8; 32] = Sha256::digest(format!("retry {of}")).into();
     let submission = Submission {
         task: again,
-        warnings: Vec::new(),
+        warnings,
         retry_of: Some(of),
         idempotency: idempotency_key.map(|key| (key.to_owned(), hash)),
     };

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use selvedge_core::model::AttemptEnd;
-use selvedge_protocol::lease::{LeaseInput, LossReason};
+use selvedge_core::model::{AttemptEnd, Outcome};
+use selvedge_protocol::lease::LeaseInput;
 use selvedge_protocol::{
     EntryHeader, EntryKind, HubMessage, LeaseId, LeaseRenewal, LeaseToken, RefusalCode,
     StreamEntry, WorkerMessage,
@@ -51,8 +51,12 @@ pub(super) fn handle_message(
             tracing::info!(task = %lease.task_id, worker = handle.worker(), reason, "declined");
             hub.sessions.record_decline(&handle, lease.task_id);
             let key = lease.id();
-            let input = LeaseInput::Release(lease, LossReason::Declined);
-            apply_lease_input(&hub, key, input).await
+            let decline = TaskChange::Decline {
+                token: lease,
+                reason,
+            };
+            let verdict = hub.change(key.task_id, decline).await;
+            change_reply(key, 0, verdict)
         }),
         WorkerMessage::Renew {
             id,
@@ -67,7 +71,7 @@ pub(super) fn handle_message(
             Box::pin(async { Vec::new() })
         }
         message => match message.into_entry() {
-            Some(entry) => Box::pin(write_entry(hub, entry)),
+            Some(entry) => Box::pin(write_entry(hub, handle, entry)),
             None => Box::pin(async { Vec::new() }),
         },
     }
@@ -117,7 +121,11 @@ async fn renew(hub: Arc<Hub>, id: u64, leases: Vec<LeaseToken>) -> Vec<HubMessag
     vec![HubMessage::Renewed { id, answers }]
 }
 
-async fn write_entry(hub: Arc<Hub>, mut entry: StreamEntry) -> Vec<HubMessage> {
+async fn write_entry(
+    hub: Arc<Hub>,
+    handle: SessionHandle,
+    mut entry: StreamEntry,
+) -> Vec<HubMessage> {
     let (key, seq) = (entry.header.lease.id(), entry.header.seq);
     let refused = |code, detail| {
         vec![HubMessage::Refused {
@@ -149,6 +157,11 @@ async fn write_entry(hub: Arc<Hub>, mut entry: StreamEntry) -> Vec<HubMessage> {
     let activity = std::mem::take(&mut entry.header.activity);
     let (before, committed) = fault_points(&entry.kind);
     before.into_iter().for_each(fault::failpoint);
+    let health = HealthSign::of(&entry.kind);
+    if let Some(HealthSign::Incapable(reason)) = &health {
+        // Before the task is in the queue again.
+        hub.sessions.record_incapable(&handle, key.task_id, reason);
+    }
     let change = TaskChange::Entry(Box::new(entry));
     let verdict = hub.change(key.task_id, change).await;
     committed.into_iter().for_each(fault::failpoint);
@@ -159,8 +172,47 @@ async fn write_entry(hub: Arc<Hub>, mut entry: StreamEntry) -> Vec<HubMessage> {
     })) = &verdict
     {
         hub.publish_progress(row, activity);
+        match health {
+            Some(HealthSign::Works) => hub.sessions.record_success(&handle),
+            Some(HealthSign::Fails(reason)) => {
+                let rules = &hub.settings.quarantine;
+                hub.sessions
+                    .record_failure(&handle, key.task_id, &reason, rules);
+            }
+            Some(HealthSign::Incapable(_)) | None => {}
+        }
     }
     change_reply(key, seq, verdict)
+}
+
+/// What an entry shows about its worker.
+enum HealthSign {
+    /// It carries out tasks.
+    Works,
+    /// Its infrastructure failed.
+    Fails(String),
+    /// It cannot run the task.
+    Incapable(String),
+}
+
+impl HealthSign {
+    fn of(kind: &EntryKind) -> Option<Self> {
+        match kind {
+            EntryKind::SubmitReport(_) => Some(Self::Works),
+            EntryKind::Complete(completion) => match completion.result.outcome {
+                Outcome::InfraFailed => Some(Self::Fails(completion.result.reason.clone())),
+                Outcome::Cancelled | Outcome::Interrupted => None,
+                _ => Some(Self::Works),
+            },
+            EntryKind::Release(release) if release.declined => {
+                Some(Self::Incapable(release.reason.clone()))
+            }
+            EntryKind::Release(release) if release.charged => {
+                Some(Self::Fails(release.reason.clone()))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Failpoints before and after an entry's commit.

@@ -6,6 +6,8 @@
 
 mod handshake;
 mod messages;
+mod placement;
+mod quarantine;
 mod registry;
 
 use std::sync::Arc;
@@ -25,6 +27,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use self::messages::{AnswerFuture, handle_message};
+pub(crate) use self::placement::TaskNeeds;
+pub use self::quarantine::QuarantineRules;
 use self::registry::SessionHandle;
 pub(crate) use self::registry::{PeerWorker, WorkerRegistry};
 use crate::access::Caller;

@@ -14,10 +14,17 @@ use selvedge_store::hub::PollRequest;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
+use super::placement::{self, Candidate, TaskNeeds};
+use super::quarantine::{BlamelessTasks, FailureRecord, QuarantineRules};
+
 /// How long a worker is not offered a task again after declining it: at first it may still be cleaning up
 /// after an earlier lease. The pause doubles each time, up to the maximum.
 const DECLINE_PAUSE: Duration = Duration::from_secs(1);
 const MAX_DECLINE_PAUSE: Duration = Duration::from_secs(30);
+/// The same for a task that the worker found it cannot run, unless it connects again.
+const INCAPABLE_PAUSE: Duration = Duration::from_mins(10);
+/// Maximum number of announced agents, folders and sandboxes each.
+const MAX_CAPABILITIES: usize = 1_000;
 /// Maximum number of workers that are remembered after they left.
 const MAX_REMEMBERED: usize = 2_000;
 
@@ -48,11 +55,33 @@ struct ConnectedWorker {
     /// Those of them that occupy no slot.
     waiting: HashSet<LeaseId>,
     declined: HashMap<TaskId, DeclinedOffer>,
+    failures: FailureRecord,
     lost_leases: u64,
     last_seen: Timestamp,
     /// The same moment by the monotonic clock.
     last_heard: Instant,
     since: Timestamp,
+}
+
+impl ConnectedWorker {
+    /// Whether it may be offered tasks at all.
+    fn is_able(&self) -> bool {
+        let capabilities = self.hello.capabilities.as_ref();
+        capabilities.is_none_or(|own| own.problem.is_none()) && self.failures.quarantine().is_none()
+    }
+
+    fn decline(&mut self, task: TaskId, pause: Duration, incapable: Option<String>) {
+        // A pause that has ended is remembered for a while, because the next one is longer.
+        self.declined
+            .retain(|_, last| last.at.elapsed() < last.pause + MAX_DECLINE_PAUSE);
+        let at = Instant::now();
+        let offer = DeclinedOffer {
+            at,
+            pause,
+            incapable,
+        };
+        self.declined.insert(task, offer);
+    }
 }
 
 /// A connected worker, as hubs report it to each other.
@@ -71,10 +100,18 @@ pub(crate) struct PeerWorker {
 pub(crate) struct WorkerNameInUseError(String);
 
 /// When a worker declined a task, and for how long it is not offered again.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 struct DeclinedOffer {
     at: Instant,
     pause: Duration,
+    /// Why the worker cannot run the task; `None` if it may be able to later.
+    incapable: Option<String>,
+}
+
+impl DeclinedOffer {
+    fn is_recent(&self) -> bool {
+        self.at.elapsed() < self.pause
+    }
 }
 
 /// All workers, by name.
@@ -83,6 +120,7 @@ pub(crate) struct WorkerRegistry {
     workers: Mutex<BTreeMap<String, ConnectedWorker>>,
     next_session: AtomicU64,
     peer_workers: Mutex<BTreeMap<String, PeerWorker>>,
+    blameless_tasks: Mutex<BlamelessTasks>,
 }
 
 impl WorkerRegistry {
@@ -120,24 +158,32 @@ impl WorkerRegistry {
             workers.retain(|_, worker| worker.outgoing.is_some());
         }
         let before = workers.remove(&hello.worker);
+        let mut hello = hello.clone();
+        if let Some(own) = &mut hello.capabilities {
+            for words in [&mut own.agents, &mut own.folders, &mut own.sandboxes] {
+                words.truncate(MAX_CAPABILITIES);
+            }
+        }
         let worker = ConnectedWorker {
             number,
             outgoing: Some(outgoing),
             is_ready: false,
-            hello: hello.clone(),
             labels,
             draining: hello.slots == 0,
             held: HashSet::new(),
             waiting: HashSet::new(),
             declined: HashMap::new(),
-            lost_leases: before.map_or(0, |before| before.lost_leases),
+            lost_leases: before.as_ref().map_or(0, |before| before.lost_leases),
+            failures: before.map(|before| before.failures).unwrap_or_default(),
             last_seen: Timestamp::now(),
             last_heard: Instant::now(),
             since: Timestamp::now(),
+            hello,
         };
-        workers.insert(hello.worker.clone(), worker);
+        let name = worker.hello.worker.clone();
+        workers.insert(name.clone(), worker);
         Ok(SessionHandle {
-            worker: hello.worker.clone(),
+            worker: name,
             number,
         })
     }
@@ -175,17 +221,55 @@ impl WorkerRegistry {
         self.update_worker(handle, |worker| worker.draining = true);
     }
 
+    /// Records that a worker declined an offer, at the moment.
     pub(crate) fn record_decline(&self, handle: &SessionHandle, task: TaskId) {
         self.update_worker(handle, |worker| {
-            worker
-                .declined
-                .retain(|_, last| last.at.elapsed() < MAX_DECLINE_PAUSE * 2);
             let pause = worker.declined.get(&task).map_or(DECLINE_PAUSE, |last| {
                 MAX_DECLINE_PAUSE.min(last.pause.saturating_mul(2))
             });
-            let at = Instant::now();
-            worker.declined.insert(task, DeclinedOffer { at, pause });
+            worker.decline(task, pause, None);
         });
+    }
+
+    /// Records that a worker cannot run a task.
+    pub(crate) fn record_incapable(&self, handle: &SessionHandle, task: TaskId, reason: &str) {
+        self.update_worker(handle, |worker| {
+            let lines: Vec<&str> = reason.lines().map(str::trim).collect();
+            worker.decline(task, INCAPABLE_PAUSE, Some(lines.join("; ")));
+        });
+    }
+
+    /// Records that a worker's infrastructure failed.
+    pub(crate) fn record_failure(
+        &self,
+        handle: &SessionHandle,
+        task: TaskId,
+        reason: &str,
+        rules: &QuarantineRules,
+    ) {
+        let mut workers = self.workers.lock();
+        // The record of this worker is put back below.
+        let own = workers.get_mut(&handle.worker);
+        let Some(own) = own.filter(|worker| worker.number == handle.number) else {
+            return;
+        };
+        let mut failures = std::mem::take(&mut own.failures);
+        let was_quarantined = failures.quarantine().is_some();
+        let others = workers.values_mut().map(|worker| &mut worker.failures);
+        let mut blameless = self.blameless_tasks.lock();
+        blameless.record_failure(task, reason, &mut failures, others, rules);
+        if let Some(quarantine) = failures.quarantine().filter(|_| !was_quarantined) {
+            let (worker, until) = (&handle.worker, quarantine.until);
+            tracing::warn!(worker, %until, reason = quarantine.reason, "worker quarantined");
+        }
+        if let Some(own) = workers.get_mut(&handle.worker) {
+            own.failures = failures;
+        }
+    }
+
+    /// Records that a worker's infrastructure works.
+    pub(crate) fn record_success(&self, handle: &SessionHandle) {
+        self.update_worker(handle, |worker| worker.failures = FailureRecord::default());
     }
 
     fn update_worker(&self, handle: &SessionHandle, change: impl FnOnce(&mut ConnectedWorker)) {
@@ -204,22 +288,29 @@ impl WorkerRegistry {
             .iter()
             .filter(|(_, worker)| worker.outgoing.is_some() && worker.is_ready && !worker.draining)
             .filter(|(_, worker)| worker.last_heard.elapsed() < within)
+            .filter(|(_, worker)| worker.is_able())
             .filter_map(|(name, worker)| {
                 let slots = usize::try_from(worker.hello.slots).unwrap_or(usize::MAX);
                 let occupied = worker.held.difference(&worker.waiting).count();
                 let free = slots.saturating_sub(occupied);
                 let declined = worker.declined.iter();
-                let recent_decline = declined.filter(|(_, last)| last.at.elapsed() < last.pause);
+                let recent_decline = declined.filter(|(_, last)| last.is_recent());
+                let capabilities = worker.hello.capabilities.as_ref();
                 (free > 0).then(|| PollRequest {
                     worker: name.clone(),
                     labels: worker.labels.clone(),
+                    agents: capabilities.map(|own| own.agents.clone()),
+                    folders: capabilities.map(|own| own.folders.clone()),
                     slots: free,
                     excluded: recent_decline.map(|(task, _)| *task).collect(),
                 })
             })
             .collect();
-        // Groups workers with the same labels, those with the most free slots first.
-        poll_requests.sort_by(|a, b| a.labels.cmp(&b.labels).then(b.slots.cmp(&a.slots)));
+        // Groups workers with the same capabilities, those with the most free slots first.
+        poll_requests.sort_by(|a, b| {
+            let by_capabilities = a.capabilities().cmp(&b.capabilities());
+            by_capabilities.then(b.slots.cmp(&a.slots))
+        });
         poll_requests
     }
 
@@ -275,24 +366,32 @@ impl WorkerRegistry {
             .count()
     }
 
-    /// Why no worker that is connected, here or to a peer, could take a task with these labels.
-    pub(crate) fn why_unschedulable(&self, labels: &[String]) -> Option<String> {
+    /// Why no worker that is connected, here or to a peer, could take a task with these needs.
+    pub(crate) fn why_unschedulable<'a>(&self, needs: impl Into<TaskNeeds<'a>>) -> Option<String> {
+        let needs = needs.into();
         let (workers, peer_workers) = (self.workers.lock(), self.peer_workers.lock());
-        let here = workers.values().filter(|worker| worker.outgoing.is_some());
-        let mut connected = here
-            .map(|worker| &worker.labels)
-            .chain(peer_workers.values().map(|worker| &worker.row.labels))
-            .peekable();
-        if connected.peek().is_none() {
-            return Some("no worker is connected".to_owned());
-        }
-        if connected.any(|offers| labels.iter().all(|label| offers.contains(label))) {
-            return None;
-        }
-        Some(format!(
-            "no connected worker has all labels: {}",
-            labels.join(", ")
-        ))
+        let here = workers
+            .iter()
+            .filter(|(_, worker)| worker.outgoing.is_some());
+        let here = here.map(|(name, worker)| {
+            let declined = needs.task.and_then(|task| worker.declined.get(&task));
+            let declined = declined.filter(|last| last.is_recent());
+            Candidate {
+                name,
+                labels: &worker.labels,
+                capabilities: worker.hello.capabilities.as_ref(),
+                quarantine: worker.failures.quarantine(),
+                declined: declined.and_then(|last| last.incapable.as_deref()),
+            }
+        });
+        let at_peers = peer_workers.iter().map(|(name, peer)| Candidate {
+            name,
+            labels: &peer.row.labels,
+            capabilities: peer.row.capabilities.as_ref(),
+            quarantine: peer.row.quarantine.as_ref(),
+            declined: None,
+        });
+        placement::why_unschedulable(needs, here.chain(at_peers).collect())
     }
 
     /// For people: the current and former workers of this hub, and those connected to peers.
@@ -360,6 +459,8 @@ fn worker_row(name: &str, worker: &ConnectedWorker) -> WorkerRow {
         slots: worker.hello.slots,
         tasks,
         sandbox: worker.hello.sandbox.clone(),
+        capabilities: worker.hello.capabilities.clone(),
+        quarantine: worker.failures.quarantine().cloned(),
         lost_leases: worker.lost_leases,
         last_seen_at: worker.last_seen,
     }

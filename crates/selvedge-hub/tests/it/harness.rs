@@ -352,6 +352,7 @@ pub(crate) fn hello(worker: &str) -> Hello {
         labels: vec!["linux".to_owned()],
         slots: 1,
         sandbox: None,
+        capabilities: None,
         held: Vec::new(),
     }
 }

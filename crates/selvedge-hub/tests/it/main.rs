@@ -8,7 +8,9 @@
 )]
 
 mod access;
+mod capabilities;
 mod harness;
+mod infrastructure;
 mod limits;
 mod probes;
 mod replicas;
@@ -17,6 +19,7 @@ mod schedules;
 mod scopes;
 mod session;
 mod submitting;
+mod verdicts;
 mod webhooks;
 
 /// Runs tests that use the store on both databases.
@@ -58,4 +61,12 @@ over_both!(
     submitting::blob_upload_is_resumed_and_verified,
     webhooks::webhook_is_signed_and_repeated_until_accepted,
     webhooks::webhook_filters_events_and_gives_up_on_410,
+    verdicts::verified_without_a_passing_report_needs_review,
+    verdicts::attempts_beyond_the_limit_are_refused,
+    verdicts::lone_reports_of_an_older_worker_are_kept,
+    capabilities::worker_is_offered_only_what_it_can_run,
+    capabilities::declined_task_goes_to_another_worker_uncharged,
+    infrastructure::failing_worker_is_quarantined,
+    infrastructure::infrastructure_failure_delays_the_task,
+    infrastructure::dead_tasks_are_retried_in_bulk_once,
 );

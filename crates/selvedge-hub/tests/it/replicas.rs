@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::harness::{
     TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, begin_run, complete, entry, hello,
+    submit_report,
 };
 
 async fn two_hubs() -> (TestHub, TestHub) {
@@ -87,12 +88,14 @@ async fn replicas_share_tasks_and_workers() {
     let mut watched = EventStreamReader::begin(&two, &first, &submit).await;
     worker.send_acknowledged(&begin, 1).await;
     watched.wait_for("event: journal").await;
+    let report = submit_report(entry(&lease, 2), 1, json!({"status": "pass"}));
+    worker.send_acknowledged(&report, 2).await;
     let complete = complete(
-        entry(&lease, 2),
+        entry(&lease, 3),
         "once",
         TaskResult::without_run(Outcome::Verified, ""),
     );
-    worker.send_acknowledged(&complete, 2).await;
+    worker.send_acknowledged(&complete, 3).await;
     watched.wait_for("\"state\":\"succeeded\"").await;
     let next = worker.next_assignment().await;
     assert_eq!(next.lease.task_id.to_string(), second);

@@ -34,7 +34,8 @@ pub(crate) async fn review_applies_to_named_work_and_updates_the_result(database
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
-    let task = hub.submit(&submit, &json!({"description": "x"})).await;
+    let task = json!({"description": "x", "max_verification_retries": 1});
+    let task = hub.submit(&submit, &task).await;
     let path = format!("/api/v1/tasks/{task}");
     let decide = async |body: Value| hub.post(&format!("{path}/review"), &submit, &body).await;
     let result = async || hub.get(&format!("{path}/result"), &submit).await;

@@ -224,7 +224,7 @@ pub(crate) async fn lease_that_is_not_kept_uses_no_slot(database: TestDatabase) 
     let complete = complete(
         entry(&lease, 1),
         "once",
-        TaskResult::without_run(Outcome::Verified, "all good"),
+        TaskResult::without_run(Outcome::Failed, "it did not work"),
     );
     worker.send_acknowledged(&complete, 1).await;
     drop(worker);

@@ -26,8 +26,9 @@ pub fn decide(
             token,
             attempt_number,
             end: closing,
+            passed,
             stored,
-        } => draft.close(&token, attempt_number, closing, stored)?,
+        } => draft.close(&token, attempt_number, closing, passed, stored)?,
         LeaseInput::Complete {
             token,
             completion_id,
@@ -155,6 +156,7 @@ impl<'a> LeaseTransition<'a> {
         token: &LeaseToken,
         attempt_number: u32,
         closing: AttemptEnd,
+        passed: bool,
         stored: Option<bool>,
     ) -> Result<(), LeaseError> {
         // A report that the same holder stored under an earlier epoch is still stored.
@@ -171,6 +173,7 @@ impl<'a> LeaseTransition<'a> {
                 self.add(LeaseEvent::RunClosed {
                     attempt_number,
                     closing,
+                    passed,
                 });
                 self.extend();
                 Ok(())
@@ -184,6 +187,7 @@ impl<'a> LeaseTransition<'a> {
                 self.add(LeaseEvent::RunClosed {
                     attempt_number,
                     closing,
+                    passed,
                 });
                 self.extend();
                 Ok(())
@@ -220,6 +224,7 @@ impl<'a> LeaseTransition<'a> {
             self.add(LeaseEvent::RunClosed {
                 attempt_number,
                 closing,
+                passed: false,
             });
         }
         self.add(LeaseEvent::Completed {
@@ -250,18 +255,19 @@ impl<'a> LeaseTransition<'a> {
             self.add(LeaseEvent::RunClosed {
                 attempt_number,
                 closing,
+                passed: false,
             });
         }
         self.add(LeaseEvent::LeaseLost { reason, charged });
         if self.lease.cancel.is_some() {
             self.end(TaskState::Cancelled, Outcome::Cancelled);
-        } else if matches!(reason, LossReason::Drained | LossReason::Forgotten) {
+        } else if !charged {
             self.add(LeaseEvent::Requeued);
         } else if self.lease.losses > self.rules.max_losses {
             self.end(TaskState::Dead, Outcome::InfraFailed);
         } else {
-            let doublings = self.lease.losses.saturating_sub(1).min(6);
-            let pause_ms = self.rules.backoff_ms << doublings;
+            let seed = self.lease.token.as_deref().unwrap_or_default();
+            let pause_ms = self.rules.backoff_after(reason, self.lease.losses, seed);
             self.add(LeaseEvent::BackedOff { pause_ms });
             self.lease.due_at = Some(self.now + pause_ms);
         }

@@ -54,6 +54,9 @@ pub enum LeaseEvent {
         attempt_number: u32,
         /// How it ended.
         closing: AttemptEnd,
+        /// Whether its report passed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        passed: bool,
     },
     /// The holder lost the lease.
     LeaseLost {
@@ -117,9 +120,16 @@ pub fn evolve(mut lease: LeaseState, event: &LeaseEvent) -> LeaseState {
             lease.open_attempt = Some(*attempt_number);
             lease.review = None;
         }
-        LeaseEvent::RunClosed { closing, .. } => {
+        LeaseEvent::RunClosed {
+            attempt_number,
+            closing,
+            passed,
+        } => {
             lease.open_attempt = None;
             lease.reports += u32::from(*closing == AttemptEnd::Report);
+            if *passed {
+                lease.passed_attempt = Some(*attempt_number);
+            }
         }
         LeaseEvent::LeaseLost { charged, .. } => {
             lease.due_at = None;

@@ -29,6 +29,8 @@ pub enum LeaseInput {
         attempt_number: u32,
         /// How it ended.
         end: AttemptEnd,
+        /// Whether its report passed.
+        passed: bool,
         /// Whether exactly this was stored before (`Some(true)`), or something different (`Some(false)`). `None` for a
         /// run that was closed as interrupted: there is nothing that a report could contradict.
         stored: Option<bool>,

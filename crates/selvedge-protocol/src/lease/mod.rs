@@ -20,4 +20,4 @@ mod tests;
 pub use decide::decide;
 pub use event::{LeaseEvent, LossReason, evolve};
 pub use input::{InputDisposition, LeaseDecision, LeaseError, LeaseInput};
-pub use state::{LeaseRules, LeaseState};
+pub use state::{LeaseRules, LeaseState, VerdictDoubtError};

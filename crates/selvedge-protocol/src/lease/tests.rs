@@ -10,7 +10,8 @@ const RULES: LeaseRules = LeaseRules {
     ttl_ms: 300,
     grace_ms: 100,
     offer_ms: 100,
-    backoff_ms: 10,
+    expiry_backoff_ms: 10,
+    backoff_ms: 100,
     max_losses: 2,
 };
 
@@ -145,12 +146,13 @@ impl LeaseWorld {
             WorkerWord::Close(offset, same) => {
                 let attempt_number = run(offset);
                 let was_reported = self.log.iter().any(|event| {
-                    matches!(event, LeaseEvent::RunClosed { attempt_number: n, closing: AttemptEnd::Report } if *n == attempt_number)
+                    matches!(event, LeaseEvent::RunClosed { attempt_number: n, closing: AttemptEnd::Report, .. } if *n == attempt_number)
                 });
                 LeaseInput::CloseAttempt {
                     token,
                     attempt_number,
                     end: AttemptEnd::Report,
+                    passed: same,
                     stored: was_reported.then_some(same),
                 }
             }
@@ -310,7 +312,8 @@ fn lease_losses_are_counted_until_task_is_dead() {
         let lost = decide(&lease, LeaseInput::Tick, 400, &RULES).unwrap();
         assert!(lost.events.contains(&LeaseEvent::RunClosed {
             attempt_number: next,
-            closing: AttemptEnd::Interrupted
+            closing: AttemptEnd::Interrupted,
+            passed: false
         }));
         pauses.extend(lost.lease.due_at.map(|due| due - 400));
         lease = decide(&lost.lease, LeaseInput::Tick, 10_000, &RULES)

@@ -2,22 +2,28 @@
 //! locked.
 //!
 //! Invariants: an entry counts once, as the next one of its stream; a journal has no gaps; a write under an
-//! earlier lease adds evidence and costs, and changes nothing else.
+//! earlier lease adds evidence and costs, and changes nothing else. A worker's `verified` counts only with a passing
+//! report of the last attempt, and no attempt begins beyond the task's limit.
 
-use selvedge_core::model::{AttemptEnd, ReviewRecord};
+use selvedge_core::format::counted;
+use selvedge_core::model::{AttemptEnd, Outcome, ReviewRecord};
 use selvedge_protocol::lease::{
     InputDisposition, LeaseError, LeaseEvent, LeaseInput, LeaseRules, LossReason, decide,
 };
 use selvedge_protocol::{
     AttemptReport, EntryKind, LeaseToken, RefusalCode, ReviewDecision, StreamEntry, TaskCompletion,
-    TaskState,
+    TaskResult, TaskState,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::access::{AuditAction, AuditActor, TaskAudit};
 use super::change::{ChangeAnswer, JournalLine, StoredAttempt, TaskChange, WriteSet};
+use super::reported;
 use super::rows::TaskRecord;
+
+/// Maximum number of characters of a worker's reason.
+const MAX_REASON_CHARS: usize = 1_000;
 
 /// SHA-256 of a body.
 pub(crate) fn digest(body: &str) -> [u8; 32] {
@@ -38,6 +44,7 @@ pub fn apply(
         written: WriteSet::default(),
         now,
         rules,
+        is_by_hub: matches!(change, TaskChange::EntryOfHub(_)),
     };
     let answer = draft.apply_change(change, stored);
     let written = draft.written;
@@ -49,6 +56,8 @@ struct ChangeApplier<'a> {
     written: WriteSet,
     now: i64,
     rules: &'a LeaseRules,
+    /// Whether the hub itself makes the change, which needs no evidence.
+    is_by_hub: bool,
 }
 
 impl ChangeApplier<'_> {
@@ -95,6 +104,9 @@ impl ChangeApplier<'_> {
                     let detail = "the task's journal changed while it was being reviewed";
                     return Err(refuse(RefusalCode::Gap, detail));
                 }
+                if *decision == ReviewDecision::Retry && is_awaiting {
+                    self.check_attempt_left()?;
+                }
                 let answer = self.decide_and_record(LeaseInput::Review {
                     decision: *decision,
                     epoch: *epoch,
@@ -111,7 +123,12 @@ impl ChangeApplier<'_> {
                 self.record_audit(actor, action, audit_detail(record));
                 Ok(answer)
             }
-            TaskChange::Entry(entry) => self.entry(entry, stored),
+            TaskChange::Entry(entry) | TaskChange::EntryOfHub(entry) => self.entry(entry, stored),
+            TaskChange::Decline { token, reason } => self.release(
+                token.clone(),
+                LossReason::Declined,
+                &format!("declined the task: {reason}"),
+            ),
         }
     }
 
@@ -128,7 +145,7 @@ impl ChangeApplier<'_> {
         let decision = decide(&self.row.lease, input, self.now, self.rules)
             .map_err(|refusal| refusal_answer(refusal, self.row.lease.state))?;
         self.written.row |= decision.lease != self.row.lease;
-        let mut cut_off = None;
+        let (mut cut_off, mut has_expired) = (None, false);
         for event in decision.events {
             self.row.log_seq += 1;
             match &event {
@@ -136,23 +153,30 @@ impl ChangeApplier<'_> {
                 LeaseEvent::RunBegun { attempt_number } => {
                     let epoch = self.row.lease.epoch;
                     self.written.begun.push((*attempt_number, epoch));
+                    self.row.reason = None;
                 }
                 LeaseEvent::RunClosed {
                     attempt_number,
                     closing,
+                    ..
                 } => {
                     self.written.closed.push((*attempt_number, *closing));
                     cut_off = Some(*attempt_number);
                 }
-                LeaseEvent::LeaseLost { .. } | LeaseEvent::Completed { .. } => {
+                LeaseEvent::LeaseLost { reason, .. } => {
                     self.written.interrupted.extend(cut_off);
+                    has_expired = *reason == LossReason::Expired;
                 }
+                LeaseEvent::Completed { .. } => self.written.interrupted.extend(cut_off),
                 _ => {}
             }
             self.row.updated_at = self.now;
             self.written.log.push((self.row.log_seq, event));
         }
         self.row.lease = decision.lease;
+        if has_expired {
+            self.record_loss("did not renew its lease in time");
+        }
         match decision.disposition {
             InputDisposition::Applied | InputDisposition::Duplicate => Ok(ChangeAnswer::Applied),
             InputDisposition::TaskOver => {
@@ -199,7 +223,7 @@ impl ChangeApplier<'_> {
         match kind {
             EntryKind::Progress => {}
             EntryKind::BeginAttempt(start) => {
-                self.decide_and_record(LeaseInput::BeginAttempt(token, start.attempt_number))?;
+                self.begin_attempt(token, start.attempt_number)?;
             }
             EntryKind::SubmitReport(AttemptReport {
                 attempt_number,
@@ -210,6 +234,7 @@ impl ChangeApplier<'_> {
                     token,
                     attempt_number: *attempt_number,
                     end: AttemptEnd::Report,
+                    passed: reported::is_passing(report, *attempt_number),
                     stored: same,
                 })?;
                 if same.is_none() {
@@ -223,6 +248,7 @@ impl ChangeApplier<'_> {
                     token,
                     attempt_number: attempt.attempt_number,
                     end: attempt.closing,
+                    passed: false,
                     stored: same,
                 })?;
             }
@@ -230,26 +256,166 @@ impl ChangeApplier<'_> {
                 completion_id,
                 result,
             }) => {
+                self.keep_lone_reports(result, &token)?;
+                let (outcome, doubt) = self.credible_outcome(result);
                 self.decide_and_record(LeaseInput::Complete {
                     token,
                     completion_id: completion_id.clone(),
-                    outcome: result.outcome,
+                    outcome,
                 })?;
-                self.row.reason = Some(result.reason.clone()).filter(|reason| !reason.is_empty());
+                let reason = doubt.unwrap_or_else(|| result.reason.clone());
+                self.row.reason = Some(reason).filter(|reason| !reason.is_empty());
                 // Contains only maps with string keys and numbers: a result always has a JSON form.
                 let body = serde_json::to_string(result).unwrap_or_default();
                 self.written.result = Some((completion_id.clone(), body));
             }
             EntryKind::Release(release) => {
-                let reason = if release.charged {
-                    LossReason::Infrastructure
+                let (reason, what) = if release.declined {
+                    (LossReason::Declined, "declined the task")
+                } else if release.charged {
+                    (LossReason::Infrastructure, "infrastructure failure")
                 } else {
-                    LossReason::Drained
+                    (LossReason::Drained, "released the task")
                 };
-                self.decide_and_record(LeaseInput::Release(token, reason))?;
+                self.release(token, reason, &format!("{what}: {}", release.reason))?;
             }
         }
         Ok(())
+    }
+
+    /// Releases the task and records why, for everyone who waits for it.
+    fn release(
+        &mut self,
+        token: LeaseToken,
+        reason: LossReason,
+        detail: &str,
+    ) -> Result<ChangeAnswer, ChangeAnswer> {
+        let answer = self.decide_and_record(LeaseInput::Release(token, reason))?;
+        self.record_loss(detail);
+        Ok(answer)
+    }
+
+    /// Records why the worker of the last assignment no longer holds the task.
+    fn record_loss(&mut self, detail: &str) {
+        let lease = &self.row.lease;
+        let worker = lease.worker.as_deref().unwrap_or("unknown");
+        let lines = detail
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty());
+        let detail = lines.collect::<Vec<_>>().join("; ");
+        let detail: String = detail.chars().take(MAX_REASON_CHARS).collect();
+        let reason = match lease.state {
+            TaskState::Cancelled => return,
+            TaskState::Dead => {
+                let failures = counted(lease.losses.into(), "infrastructure failure");
+                format!("given up after {failures}; the last one: worker `{worker}`: {detail}")
+            }
+            _ => format!("worker `{worker}`: {detail}"),
+        };
+        self.row.reason = Some(reason);
+    }
+
+    /// Begins an attempt, unless the task has none left.
+    fn begin_attempt(
+        &mut self,
+        token: LeaseToken,
+        attempt_number: u32,
+    ) -> Result<ChangeAnswer, ChangeAnswer> {
+        if self.row.lease.open_attempt != Some(attempt_number) {
+            self.check_attempt_left()?;
+        }
+        self.decide_and_record(LeaseInput::BeginAttempt(token, attempt_number))
+    }
+
+    fn check_attempt_left(&self) -> Result<(), ChangeAnswer> {
+        let (used, most) = (self.row.lease.reports, self.row.max_attempts);
+        if used < most {
+            return Ok(());
+        }
+        let detail = format!("no attempt is left: {used} of {most} are used");
+        Err(refuse(RefusalCode::Invalid, &detail))
+    }
+
+    /// The outcome that counts, and why it differs from the worker's if a person has to decide.
+    fn credible_outcome(&self, result: &TaskResult) -> (Outcome, Option<String>) {
+        if result.outcome != Outcome::Verified || self.is_by_hub {
+            return (result.outcome, None);
+        }
+        let claimed = reported::numbered_reports(result).len();
+        let claimed = u32::try_from(claimed).unwrap_or(u32::MAX);
+        let claimed = claimed.max(result.verification_attempts);
+        let doubt = self
+            .row
+            .lease
+            .doubt_verified(claimed, self.row.max_attempts);
+        match doubt {
+            None => (Outcome::Verified, None),
+            Some(_) if reported::is_unchecked(result) => (Outcome::Unchecked, None),
+            Some(doubt) => (Outcome::NeedsReview, Some(doubt.to_string())),
+        }
+    }
+
+    /// Stores the reports of a result that were not reported as attempts before, as older workers send them. A report
+    /// that cannot be the next attempt's is kept as late evidence.
+    fn keep_lone_reports(
+        &mut self,
+        result: &TaskResult,
+        token: &LeaseToken,
+    ) -> Result<(), ChangeAnswer> {
+        let reports = reported::numbered_reports(result);
+        let known = usize::try_from(self.row.lease.reports).unwrap_or(usize::MAX);
+        if self.is_by_hub || reports.len() <= known {
+            return Ok(());
+        }
+        for (attempt_number, report) in reports {
+            let body = report.to_string();
+            let stored = (attempt_number, token.lease_epoch, digest(&body), body);
+            if !self.open_lone_attempt(attempt_number, token)? {
+                self.written.late_reports.push(stored);
+                continue;
+            }
+            self.decide_and_record(LeaseInput::CloseAttempt {
+                token: token.clone(),
+                attempt_number,
+                end: AttemptEnd::Report,
+                passed: reported::is_passing(report, attempt_number),
+                stored: None,
+            })?;
+            self.written.reports.push(stored);
+        }
+        Ok(())
+    }
+
+    /// Whether an attempt is open; begins it if it can be the next one. Attempts before it that the worker did not
+    /// report end as interrupted.
+    fn open_lone_attempt(
+        &mut self,
+        attempt_number: u32,
+        token: &LeaseToken,
+    ) -> Result<bool, ChangeAnswer> {
+        while self.row.lease.open_attempt != Some(attempt_number) {
+            let lease = &self.row.lease;
+            let next = lease.last_attempt + 1;
+            let is_possible = lease.cancel.is_none()
+                && next <= attempt_number
+                && attempt_number - next < self.row.max_attempts
+                && lease.reports < self.row.max_attempts;
+            if !is_possible {
+                return Ok(false);
+            }
+            if let Some(open) = lease.open_attempt {
+                self.decide_and_record(LeaseInput::CloseAttempt {
+                    token: token.clone(),
+                    attempt_number: open,
+                    end: AttemptEnd::Interrupted,
+                    passed: false,
+                    stored: None,
+                })?;
+            }
+            self.decide_and_record(LeaseInput::BeginAttempt(token.clone(), next))?;
+        }
+        Ok(true)
     }
 
     /// Checks an entry that was applied before: only different content is an error.

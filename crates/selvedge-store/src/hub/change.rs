@@ -2,7 +2,7 @@
 
 use selvedge_core::model::{AttemptEnd, ReviewRecord};
 use selvedge_protocol::lease::{LeaseEvent, LeaseInput};
-use selvedge_protocol::{CostEntry, FileRef, RefusalCode, ReviewDecision, StreamEntry};
+use selvedge_protocol::{CostEntry, FileRef, LeaseToken, RefusalCode, ReviewDecision, StreamEntry};
 use serde_json::Value;
 
 use super::access::{AuditActor, TaskAudit};
@@ -32,8 +32,17 @@ pub enum TaskChange {
         /// The epoch of the lease.
         epoch: u64,
     },
+    /// The worker declines its offer, or a task that it has accepted but not begun.
+    Decline {
+        /// The lease.
+        token: LeaseToken,
+        /// The reason, as text.
+        reason: String,
+    },
     /// The worker sends an entry of its stream.
     Entry(Box<StreamEntry>),
+    /// The hub itself writes an entry of a task that it holds.
+    EntryOfHub(Box<StreamEntry>),
     /// A user reviews the task.
     Review {
         /// The decision.

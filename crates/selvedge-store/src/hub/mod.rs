@@ -14,6 +14,7 @@ mod error;
 mod overview;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod reported;
 mod retention;
 mod rows;
 mod schedules;

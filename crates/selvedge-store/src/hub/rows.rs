@@ -77,7 +77,9 @@ pub struct TaskRecord {
     pub event_seq: u64,
     /// The last line of the hub's log.
     pub log_seq: u64,
-    /// The reason of the outcome, in one line, as reported by the worker.
+    /// Maximum number of attempts that count against the retry limit.
+    pub max_attempts: u32,
+    /// The reason of the outcome, or of the last lost lease until the next attempt begins, in one line.
     pub reason: Option<String>,
     /// Milliseconds since 1970.
     pub updated_at: i64,
@@ -125,8 +127,6 @@ pub struct TaskView {
     pub priority: u8,
     /// The labels that a worker must offer.
     pub labels: Vec<String>,
-    /// Maximum number of attempts.
-    pub max_attempts: u32,
     /// Milliseconds since 1970.
     pub created_at: i64,
     /// Its cost so far.
@@ -233,10 +233,21 @@ pub struct PollRequest {
     pub worker: String,
     /// All labels that it offers.
     pub labels: Vec<String>,
+    /// The agents that it can run; `None` for any.
+    pub agents: Option<Vec<String>>,
+    /// The folders of its machine that tasks may use; `None` for any.
+    pub folders: Option<Vec<String>>,
     /// Maximum number of tasks to assign.
     pub slots: usize,
     /// Tasks that must not be assigned to it now.
     pub excluded: Vec<TaskId>,
+}
+
+impl PollRequest {
+    /// Everything that decides which tasks the worker can run.
+    pub fn capabilities(&self) -> impl Ord + std::hash::Hash + '_ {
+        (&self.labels, &self.agents, &self.folders)
+    }
 }
 
 /// A task that was assigned to a worker.

@@ -177,10 +177,31 @@ pub(crate) struct CancelArgs {
 
 /// `selvedge retry`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  selvedge retry last --watch
+  selvedge retry --dead                    all tasks that ended `dead`, each at most once
+  selvedge retry --dead --worker build-3   only those that this worker held last")]
 pub(crate) struct RetryArgs {
     /// Id of the finished task, at least four digits of its beginning or end, or `last`.
-    #[arg(value_name = "TASK")]
-    pub(crate) task: String,
+    #[arg(value_name = "TASK", required_unless_present = "dead")]
+    pub(crate) task: Option<String>,
+    /// Retry all tasks that ended `dead`, because the infrastructure failed too often. Repeating the command retries
+    /// no task twice.
+    #[arg(long, conflicts_with_all = ["task", "watch"])]
+    pub(crate) dead: bool,
+    /// Only tasks that name this agent.
+    #[arg(long, value_name = "NAME", requires = "dead")]
+    pub(crate) agent: Option<String>,
+    /// Only tasks that this worker held last.
+    #[arg(long, value_name = "NAME", requires = "dead")]
+    pub(crate) worker: Option<String>,
+    /// Only tasks that require this label.
+    #[arg(long, value_name = "LABEL", requires = "dead")]
+    pub(crate) label: Option<String>,
+    /// Only tasks with this text in their description, repository or workspace.
+    #[arg(long, value_name = "TEXT", requires = "dead")]
+    pub(crate) search: Option<String>,
     /// Follow the new task until it ends; the exit code is then that of `run`.
     #[arg(long)]
     pub(crate) watch: bool,

@@ -64,7 +64,7 @@ pub(crate) struct ServeArgs {
     /// Verification tier of tasks that do not set one, 1 to 3.
     #[arg(long, value_name = "TIER", value_parser = clap::value_parser!(u8).range(1..=3))]
     pub(crate) default_tier: Option<u8>,
-    /// Maximum cost of tasks that do not set one.
+    /// Maximum cost of a task; tasks may only set a lower one.
     #[arg(long, value_name = "USD")]
     pub(crate) default_max_cost: Option<f64>,
     /// Agents that tasks may request [default: all built-in agents].
@@ -94,6 +94,13 @@ pub(crate) struct ServeArgs {
     /// Pause after the first failed try of a webhook, in milliseconds; the next ones are longer.
     #[arg(long, value_name = "MS", default_value_t = 5_000, hide = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) webhook_retry: u64,
+    /// Delay after the first infrastructure failure of a task, and first quarantine of a worker that fails again and
+    /// again, in seconds; doubled with each further one.
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(..=86_400))]
+    pub(crate) infra_backoff: u64,
+    /// How often a task is assigned again after infrastructure failures and lost leases, 0 to 20.
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=20))]
+    pub(crate) infra_retries: u32,
     /// Duration of leases, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 30_000, hide = true, value_parser = clap::value_parser!(u64).range(100..))]
     pub(crate) lease_ttl: u64,

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use selvedge_core::config::nearest;
 use selvedge_core::model::{Budget, MicroUsd, StepKind, exit_code};
-use selvedge_hub::{Hub, HubSettings, ReloadableTls, TaskDefaults, generate_token, run, site};
+use selvedge_hub::{
+    Hub, HubSettings, QuarantineRules, ReloadableTls, TaskDefaults, generate_token, run, site,
+};
 use selvedge_protocol::{LeaseTiming, Scope};
 use selvedge_store::fault;
 use selvedge_store::hub::{
@@ -288,6 +290,12 @@ fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
         session_idle_timeout: hours(args.session_idle_hours),
         session_lifetime: hours(args.session_hours),
         forbid_self_review: args.forbid_self_review,
+        infra_backoff: Duration::from_secs(args.infra_backoff),
+        infra_retries: args.infra_retries,
+        quarantine: QuarantineRules {
+            pause: Duration::from_secs(args.infra_backoff),
+            ..QuarantineRules::default()
+        },
         ..HubSettings::default()
     })
 }

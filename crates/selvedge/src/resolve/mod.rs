@@ -14,7 +14,7 @@ use selvedge_core::model::{
     AgentKind, AgentSpec, BaselineMode, BetweenAttempts, Budget, OnExhausted, RunSpec,
     SessionLimits, SetupSpec, Step, StepKind, Task, TaskId, VerificationPlan,
 };
-use selvedge_core::route::{named_agents, route};
+use selvedge_core::route::{RouteError, named_agents, route};
 use selvedge_engine::agents::check_program;
 use selvedge_engine::checks::first_program;
 use selvedge_engine::process::find_program;
@@ -51,7 +51,7 @@ pub(crate) fn run_spec(
     }
     let agents = std::iter::once(&agent).chain(&escalation);
     for agent in agents.filter(|_| !settings.sandbox.agents_in_image()) {
-        check_program(agent, dir).map_err(CliError::usage)?;
+        check_program(agent, dir).map_err(CliError::of_this_machine)?;
     }
     spec_with_agents(task, settings, dir, in_git, agent, escalation)
 }
@@ -181,8 +181,12 @@ fn agent_chain(
     task: &Task,
     settings: &ResolvedConfig,
 ) -> Result<(AgentSpec, Vec<AgentSpec>), CliError> {
-    let route =
-        |task: &Task, name: &str| route(task, &settings.agents, name).map_err(CliError::usage);
+    let route = |task: &Task, name: &str| {
+        route(task, &settings.agents, name).map_err(|error| match error {
+            RouteError::Unknown { .. } => CliError::of_this_machine(error),
+            RouteError::NoCommand => CliError::usage(error),
+        })
+    };
     let named = named_agents(task).next().is_some();
     let by_flag = matches!(settings.origin("agent"), Some(Origin::Flag { .. }));
     let [first, others @ ..] = settings.escalate.as_slice() else {
@@ -296,12 +300,12 @@ fn validate_check(
             match first_program(&step.target).filter(|_| !settings.sandbox.checks_in_image()) {
                 // The agent may be about to write a program that is named by a path.
                 Some(program) if !program.contains('/') && !is_program_available(program, dir) => {
-                    Err(
-                        CliError::usage(format!("check `{label}`: program `{program}` not found"))
-                            .hint(format!(
-                                "install `{program}`, or fix the check's command line"
-                            )),
-                    )
+                    Err(CliError::of_this_machine(format!(
+                        "check `{label}`: program `{program}` not found"
+                    ))
+                    .hint(format!(
+                        "install `{program}`, or fix the check's command line"
+                    )))
                 }
                 _ => Ok(()),
             }

@@ -364,6 +364,7 @@ mod tests {
             labels: Vec::new(),
             slots: 1,
             sandbox: None,
+            capabilities: None,
             held: Vec::new(),
         };
         let (events, _receiver) = mpsc::channel(1);

@@ -12,6 +12,7 @@ mod entry_sender;
 mod event_sink;
 mod handover;
 mod lease;
+mod machine;
 mod outbox;
 mod recovery;
 mod sandbox;
@@ -56,6 +57,8 @@ pub(crate) struct WorkerOptions {
     pub(crate) slots: u32,
     pub(crate) workdir: PathBuf,
     pub(crate) allowed_paths: Vec<PathBuf>,
+    /// The same folders, as tasks may name them.
+    pub(crate) folders: Vec<PathBuf>,
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) lifetime: WorkerLifetime,
 }
@@ -190,6 +193,8 @@ impl WorkerRuntime {
             leases.add(Arc::clone(&worker_lease));
             resumed.push((assign, worker_lease));
         }
+        let sandbox = sandbox::describe_sandbox(&root, &work.environment).await;
+        let machine = machine::MachineAgents::load(&root, &work.environment);
         let hello = Hello {
             v: SESSION_VERSION,
             worker: name.clone(),
@@ -197,7 +202,8 @@ impl WorkerRuntime {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             labels: work.labels,
             slots: work.slots,
-            sandbox: sandbox::describe_sandbox(&root, &work.environment).await,
+            capabilities: machine.announced_capabilities(&sandbox, &work.folders),
+            sandbox: sandbox.description,
             held: Vec::new(),
         };
         let (sender, mut events) = mpsc::channel(64);

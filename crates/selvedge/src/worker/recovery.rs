@@ -1,5 +1,6 @@
 //! Recovers the state of a task from the journal, this worker's or else the hub's, and decides how the run continues.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use selvedge_core::config::Flags;
@@ -10,6 +11,7 @@ use selvedge_store::fault;
 
 use super::activity::ActivityBuffer;
 use super::handover;
+use super::machine;
 use super::subtask::LaterSubtask;
 use super::task_runner::{TaskError, TaskRunner};
 use super::task_workspace::TaskWorkspace;
@@ -67,8 +69,11 @@ impl TaskRunner {
                 "the run's journal was written by a newer release".to_owned(),
             ));
         }
-        // The specification is fixed except for the workspace, which depends on this machine.
-        let mut spec = (*run.spec).clone();
+        // The specification is fixed except for what depends on this machine.
+        let adopted = task_workspace
+            .load_adopted_spec()
+            .filter(|_| inherited_journal.is_empty());
+        let mut spec = adopted.unwrap_or_else(|| (*run.spec).clone());
         spec.workspace.clone_from(&task_workspace.dir);
         run.spec = Arc::new(spec);
         if inherited_journal.is_empty()
@@ -80,8 +85,25 @@ impl TaskRunner {
         }
         if !inherited_journal.is_empty() {
             // A clone is restored to the state at the start of the run; a folder keeps the changes of its agents.
-            if task_workspace.is_clone() {
-                self.prepare_later_subtask(assign, task_workspace).await?;
+            let later = if task_workspace.is_clone() {
+                self.prepare_later_subtask(assign, task_workspace).await?
+            } else {
+                None
+            };
+            if !run.finished {
+                let recorded = (*run.spec).clone();
+                let adopted = tokio::task::block_in_place(|| {
+                    let adopt = || self.adopt_machine(recorded, task_workspace);
+                    match &later {
+                        Some(later) => later.with_plan_settings(adopt)?,
+                        None => adopt(),
+                    }
+                });
+                let adopted = adopted?;
+                task_workspace
+                    .store_adopted_spec(&adopted)
+                    .map_err(|error| TaskError::Retryable(error.to_string()))?;
+                run.spec = Arc::new(adopted);
             }
             let notes =
                 handover::take_over_trees(&self.hub, id, task_workspace, &self.work_dirs, run)
@@ -109,6 +131,28 @@ impl TaskRunner {
             first_input: first,
             inherited_journal,
         })
+    }
+
+    /// Continues a run that another worker began with the programs, the sandbox and the environment of this machine.
+    /// Blocks.
+    fn adopt_machine(
+        &self,
+        recorded: RunSpec,
+        task_workspace: &TaskWorkspace,
+    ) -> Result<RunSpec, TaskError> {
+        let load = |dir: &Path| {
+            let loaded = settings::load(dir, &Flags::default(), &self.environment);
+            let loaded = loaded.map_err(|error| TaskError::Unsuitable(error.to_string()))?;
+            Ok::<_, TaskError>(loaded.resolved)
+        };
+        let applying = load(&task_workspace.dir)?;
+        // An agent may have changed the settings in a folder; those in a clone are from before the run.
+        let agents = if task_workspace.is_clone() {
+            applying.agents.clone()
+        } else {
+            load(&self.work_dirs.root)?.agents
+        };
+        machine::adopt(recorded, &applying, &agents)
     }
 
     async fn prepare_later_subtask(
@@ -159,8 +203,13 @@ impl TaskRunner {
                 workspace.is_some(),
             )
         });
-        resolved
-            .map(|resolved| resolved.spec)
-            .map_err(|error| TaskError::Permanent(error.to_plain_text()))
+        resolved.map(|resolved| resolved.spec).map_err(|error| {
+            let reason = error.to_plain_text();
+            if error.is_of_this_machine {
+                TaskError::Unsuitable(reason)
+            } else {
+                TaskError::Permanent(reason)
+            }
+        })
     }
 }

@@ -10,12 +10,25 @@ use selvedge_engine::sandbox::{SandboxContext, WorkspaceSandbox, set_up_sandboxe
 
 use crate::settings;
 
-/// A short description; `None` if the settings cannot be loaded.
+/// The sandbox of this machine, as the hub shows it.
+#[derive(Debug, Default)]
+pub(super) struct SandboxDescription {
+    /// In a few words; `None` if the settings cannot be loaded.
+    pub(super) description: Option<String>,
+    /// The backends that work.
+    pub(super) backends: Vec<String>,
+    /// Why the required sandbox is not available.
+    pub(super) problem: Option<String>,
+}
+
+/// Sets the sandboxes up once and describes them.
 pub(super) async fn describe_sandbox(
     root: &Path,
     environment: &[(String, String)],
-) -> Option<String> {
-    let settings = settings::load(root, &Flags::default(), environment).ok()?;
+) -> SandboxDescription {
+    let Ok(settings) = settings::load(root, &Flags::default(), environment) else {
+        return SandboxDescription::default();
+    };
     let context = SandboxContext {
         workspace: root.to_owned(),
         state: root.to_owned(),
@@ -25,7 +38,13 @@ pub(super) async fn describe_sandbox(
     let sandboxes = match set_up_sandboxes(&settings.resolved.sandbox, &context, &supervisor).await
     {
         Ok(sandboxes) => sandboxes,
-        Err(refused) => return Some(format!("not available: {refused}")),
+        Err(refused) => {
+            return SandboxDescription {
+                description: Some(format!("not available: {refused}")),
+                backends: Vec::new(),
+                problem: Some(format!("the required sandbox is not available: {refused}")),
+            };
+        }
     };
     let describe = |sandbox: &Option<WorkspaceSandbox>| match sandbox {
         Some(sandbox) => {
@@ -39,9 +58,18 @@ pub(super) async fn describe_sandbox(
         None => "none".to_owned(),
     };
     let (agents, checks) = (describe(&sandboxes.agents), describe(&sandboxes.checks));
-    Some(if agents == checks {
-        agents
-    } else {
-        format!("agents {agents}, checks {checks}")
-    })
+    let working = sandboxes.agents.iter().chain(&sandboxes.checks);
+    let working = working.map(|sandbox| sandbox.verified_restrictions().backend.name().to_owned());
+    let mut backends: Vec<String> = working.collect();
+    backends.sort();
+    backends.dedup();
+    SandboxDescription {
+        description: Some(if agents == checks {
+            agents
+        } else {
+            format!("agents {agents}, checks {checks}")
+        }),
+        backends,
+        problem: None,
+    }
 }

@@ -72,6 +72,8 @@ pub(super) enum TaskError {
     Retryable(String),
     /// Another run uses its folder: the task waits.
     Busy(String),
+    /// This worker cannot run it, for example because its agent is not installed; another one may be able to.
+    Unsuitable(String),
     /// It cannot succeed.
     Permanent(String),
     /// The lease has ended, or its deadline has passed.
@@ -90,6 +92,7 @@ impl From<TaskWorkspaceError> for TaskError {
             TaskWorkspaceError::Rejected(why) => Self::Permanent(why),
             TaskWorkspaceError::Retryable(why) => Self::Retryable(why),
             TaskWorkspaceError::Busy(why) => Self::Busy(why),
+            TaskWorkspaceError::Unsuitable(why) => Self::Unsuitable(why),
         }
     }
 }
@@ -120,11 +123,23 @@ impl TaskRunner {
                     let last = EntryKind::Release(TaskRelease {
                         reason: reason.clone(),
                         charged: true,
+                        declined: false,
                     });
                     if self.end_without_run(&worker_lease, last).await {
                         break TaskExit::Released(reason);
                     }
                     // Not even the release could be written.
+                    tokio::time::sleep(RETRY_DELAY).await;
+                }
+                Err(TaskError::Unsuitable(reason)) => {
+                    let last = EntryKind::Release(TaskRelease {
+                        reason: reason.clone(),
+                        charged: true,
+                        declined: true,
+                    });
+                    if self.end_without_run(&worker_lease, last).await {
+                        break TaskExit::Released(reason);
+                    }
                     tokio::time::sleep(RETRY_DELAY).await;
                 }
                 Err(TaskError::Busy(reason)) => {
@@ -167,7 +182,11 @@ impl TaskRunner {
             let reason = "the worker is shutting down".to_owned();
             let charged = false;
             let exit = TaskExit::Released(reason.clone());
-            let release = TaskRelease { reason, charged };
+            let release = TaskRelease {
+                reason,
+                charged,
+                declined: false,
+            };
             (EntryKind::Release(release), exit)
         } else {
             let reason = worker_lease
@@ -237,7 +256,7 @@ impl TaskRunner {
         let run_context = task_workspace
             .build_run_context(&self.work_dirs, workspace.clone(), &spec)
             .await;
-        let run_context = run_context.map_err(|error| TaskError::Retryable(error.to_string()))?;
+        let run_context = run_context.map_err(|error| TaskError::Unsuitable(error.to_string()))?;
         let sink = HubEventSink::new(
             Arc::clone(worker_lease),
             self.outbox.clone(),
@@ -443,6 +462,7 @@ impl TaskRunner {
             let last = EntryKind::Release(TaskRelease {
                 reason: reason.to_owned(),
                 charged: !is_suspended,
+                declined: false,
             });
             let is_recorded = sink.end_task(last, Vec::new()).await.map_err(retryable)?;
             return if is_recorded {

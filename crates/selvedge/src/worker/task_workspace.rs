@@ -36,6 +36,9 @@ pub(super) enum TaskWorkspaceError {
     /// It may be possible later or on another worker.
     #[error("{0}")]
     Retryable(String),
+    /// It is not possible on this worker, as it is configured.
+    #[error("{0}")]
+    Unsuitable(String),
     /// Another run uses the folder.
     #[error("{0}")]
     Busy(String),
@@ -151,17 +154,17 @@ impl WorkDirs {
     }
 
     fn check_allowed(&self, path: &Path) -> Result<PathBuf, TaskWorkspaceError> {
-        let refused = |why: &str| {
-            Err(TaskWorkspaceError::Rejected(format!(
-                "cannot use {} on this worker: {why}",
-                path.display()
-            )))
-        };
+        let describe = |why: &str| format!("cannot use {} on this worker: {why}", path.display());
+        let refused = |why: &str| Err(TaskWorkspaceError::Unsuitable(describe(why)));
+        if !path.is_absolute() {
+            let why = describe("not an absolute path of a folder");
+            return Err(TaskWorkspaceError::Rejected(why));
+        }
         let Ok(canonical) = path.canonicalize() else {
             return refused("not found");
         };
-        if !path.is_absolute() || !canonical.is_dir() {
-            return refused("not an absolute path of a folder");
+        if !canonical.is_dir() {
+            return refused("not a folder");
         }
         if !self
             .allowed_paths
@@ -178,6 +181,22 @@ impl TaskWorkspace {
     /// The directory of the run's outputs.
     pub(super) fn run_dir(&self) -> PathBuf {
         self.task_dir.join("run")
+    }
+
+    /// Stores the specification with which this worker continues a run that another one began.
+    pub(super) fn store_adopted_spec(&self, spec: &RunSpec) -> std::io::Result<()> {
+        let text = serde_json::to_vec(spec)?;
+        std::fs::write(self.adopted_spec_file(), text)
+    }
+
+    /// The stored specification, if this worker has taken the run over.
+    pub(super) fn load_adopted_spec(&self) -> Option<RunSpec> {
+        let text = std::fs::read(self.adopted_spec_file()).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    fn adopted_spec_file(&self) -> PathBuf {
+        self.task_dir.join("adopted-spec.json")
     }
 
     /// The workspace with its snapshots; `None` outside of a git repository.

@@ -7,6 +7,7 @@ mod defaults;
 pub(crate) mod fixture;
 mod folders;
 mod losses;
+mod machines;
 mod monitoring;
 mod once;
 mod plans;

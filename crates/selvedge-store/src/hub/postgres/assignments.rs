@@ -32,6 +32,11 @@ fn waiting_tasks_query() -> String {
         "SELECT {ROW_COLUMNS}, r.body FROM task t JOIN request r ON r.task_no = t.task_no
          WHERE t.state = 'queued' AND t.labels <@ $1::text::jsonb
            AND t.task_no <> ALL($2::bigint[]) AND r.task_id <> ALL($3::uuid[])
+           AND ($5::text[] IS NULL OR r.agent IS NULL OR r.agent LIKE 'acp:%' OR r.agent = ANY($5))
+           AND ($6::text[] IS NULL OR r.place IS NULL OR NOT (r.place LIKE '/%' OR r.place LIKE 'file://%')
+                OR EXISTS (
+                    SELECT 1 FROM unnest($6) folder
+                    WHERE starts_with(regexp_replace(r.place, '^file://', '') || '/', folder || '/')))
          ORDER BY t.rank, t.task_no LIMIT $4 FOR NO KEY UPDATE OF t SKIP LOCKED"
     )
 }
@@ -146,7 +151,7 @@ impl BatchOp for AssignmentWriter {
     }
 }
 
-/// Polls with the index of their job; polls with the same offer share one search.
+/// Polls with the index of their job; polls with the same capabilities share one search.
 type RequestGroup<'a> = Vec<(usize, &'a PollRequest)>;
 
 fn group_requests<'a>(jobs: &[&'a AssignmentJob]) -> Vec<(&'a PollRequest, RequestGroup<'a>)> {
@@ -157,7 +162,7 @@ fn group_requests<'a>(jobs: &[&'a AssignmentJob]) -> Vec<(&'a PollRequest, Reque
         };
         for want in wants {
             let same = |other: &PollRequest| {
-                other.labels == want.labels && other.excluded == want.excluded
+                other.capabilities() == want.capabilities() && other.excluded == want.excluded
             };
             match groups.iter_mut().find(|(other, _)| same(other)) {
                 Some((_, takers)) => takers.push((job, want)),
@@ -195,7 +200,17 @@ impl AssignmentBatch<'_> {
             .collect();
         let (client, waiting) = (&self.connection.client, &self.connection.prepared.waiting);
         let rows = client
-            .query(waiting, &[&labels, &self.assigned, &not, &limit])
+            .query(
+                waiting,
+                &[
+                    &labels,
+                    &self.assigned,
+                    &not,
+                    &limit,
+                    &want.agents,
+                    &want.folders,
+                ],
+            )
             .await?;
         let mut rows = rows.iter();
         for (job, want) in takers {
@@ -247,7 +262,7 @@ impl AssignmentBatch<'_> {
         }
         let rules = self.rules;
         let held = rules.ttl_ms + rules.grace_ms;
-        let far = self.now + held.max(rules.offer_ms).max(rules.backoff_ms << 6) + SLACK_MS;
+        let far = self.now + held.max(rules.offer_ms).max(rules.max_backoff_ms()) + SLACK_MS;
         let (client, due) = (&self.connection.client, &self.connection.prepared.due);
         let rows = client
             .query(due, &[&self.now, &far, &quiet, &MAX_EXPIRED])

@@ -15,11 +15,11 @@ use crate::hub::sqlite::columns::{damaged, outcome, review};
 
 /// The columns for decisions, from `task t` and `request r`.
 pub(super) const ROW_COLUMNS: &str = "t.task_no, r.task_id, t.state, t.epoch, t.token, t.worker, t.due_at, \
-     t.last_attempt, t.open_attempt, t.reports, t.losses, t.cancel, t.completion, t.outcome, t.feedback, \
-     t.reason, t.entry_seq, t.event_seq, t.log_seq, t.updated_at";
+     t.last_attempt, t.open_attempt, t.reports, t.passed_attempt, t.losses, t.cancel, t.completion, t.outcome, \
+     t.feedback, r.max_attempts, t.reason, t.entry_seq, t.event_seq, t.log_seq, t.updated_at";
 /// The other columns of a [`TaskView`], with the task's cost as `c`.
 pub(super) const VIEW_COLUMNS: &str = "r.tenant, r.submitted_by, r.retry_of, r.part_of, r.subtask, r.title, \
-     r.agent, r.place, r.priority, t.labels::text, r.max_attempts, r.created_at, c.*";
+     r.agent, r.place, r.priority, t.labels::text, r.created_at, c.*";
 /// Sums over the ledger. A sum that overflows is replaced by the highest value.
 pub(super) const LEDGER_SUMS: &str = "count(*) AS calls, \
      count(*) FILTER (WHERE micro_usd IS NULL OR source = 'unknown') AS unknown, \
@@ -62,6 +62,12 @@ impl<'a> PostgresColumns<'a> {
     pub(super) fn small(&mut self) -> Result<u32, HubStoreError> {
         u32::try_from(self.next::<i32>()?).map_err(damaged)
     }
+
+    /// A small number that is never negative, if there is one.
+    fn optional_small(&mut self) -> Result<Option<u32>, HubStoreError> {
+        let number: Option<i32> = self.next()?;
+        number.map(u32::try_from).transpose().map_err(damaged)
+    }
 }
 
 /// Reads the columns of [`ROW_COLUMNS`].
@@ -80,18 +86,16 @@ pub(super) fn read_task_row(
             worker: cells.next()?,
             due_at: cells.next()?,
             last_attempt: cells.small()?,
-            open_attempt: cells
-                .next::<Option<i32>>()?
-                .map(u32::try_from)
-                .transpose()
-                .map_err(damaged)?,
+            open_attempt: cells.optional_small()?,
             reports: cells.small()?,
+            passed_attempt: cells.optional_small()?,
             losses: cells.small()?,
             cancel: cells.next()?,
             completion: cells.next()?,
             outcome: outcome(cells.next()?)?,
             review: review(cells.next()?)?,
         },
+        max_attempts: cells.small()?,
         reason: cells.next()?,
         entry_seq: cells.count()?,
         event_seq: cells.count()?,
@@ -128,7 +132,6 @@ pub(super) fn read_task_view(cells: &mut PostgresColumns<'_>) -> Result<TaskView
         place,
         priority: u8::try_from(priority).map_err(damaged)?,
         labels: serde_json::from_str(labels).map_err(damaged)?,
-        max_attempts: cells.small()?,
         created_at: cells.next()?,
         cost: read_ledger_total(cells)?,
     })
@@ -184,6 +187,7 @@ pub(super) struct TaskColumns<'a> {
     last_attempts: Vec<i32>,
     open_attempts: Vec<Option<i32>>,
     reports: Vec<i32>,
+    passed_attempts: Vec<Option<i32>>,
     losses: Vec<i32>,
     cancels: Vec<Option<Cow<'a, str>>>,
     completions: Vec<Option<Cow<'a, str>>>,
@@ -204,14 +208,14 @@ pub(super) const UPDATE_TASKS: &str = "
         last_attempt = u.last_attempt, open_attempt = u.open_attempt, reports = u.reports, losses = u.losses,
         cancel = u.cancel, completion = u.completion, outcome = u.outcome, feedback = u.feedback,
         reason = u.reason, entry_seq = u.entry_seq, event_seq = u.event_seq, log_seq = u.log_seq,
-        updated_at = u.updated_at, over_at = u.over_at
+        updated_at = u.updated_at, over_at = u.over_at, passed_attempt = u.passed_attempt
     FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::bigint[],
                 $7::integer[], $8::integer[], $9::integer[], $10::integer[], $11::text[],
                 $12::text[], $13::text[], $14::text[], $15::text[], $16::bigint[], $17::bigint[],
-                $18::bigint[], $19::bigint[], $20::bigint[])
+                $18::bigint[], $19::bigint[], $20::bigint[], $21::integer[])
          AS u (task_no, state, epoch, token, worker, due_at, last_attempt, open_attempt, reports, losses,
                cancel, completion, outcome, feedback, reason, entry_seq, event_seq, log_seq,
-               updated_at, over_at)
+               updated_at, over_at, passed_attempt)
     WHERE t.task_no = u.task_no";
 
 impl<'a> TaskColumns<'a> {
@@ -234,6 +238,7 @@ impl<'a> TaskColumns<'a> {
         self.last_attempts.push(small(lease.last_attempt));
         self.open_attempts.push(lease.open_attempt.map(small));
         self.reports.push(small(lease.reports));
+        self.passed_attempts.push(lease.passed_attempt.map(small));
         self.losses.push(small(lease.losses));
         self.cancels.push(optional_text(lease.cancel.as_ref()));
         self.completions
@@ -257,7 +262,7 @@ impl<'a> TaskColumns<'a> {
     }
 
     /// The parameters of [`UPDATE_TASKS`].
-    pub(super) fn values(&self) -> [&(dyn tokio_postgres::types::ToSql + Sync); 20] {
+    pub(super) fn values(&self) -> [&(dyn tokio_postgres::types::ToSql + Sync); 21] {
         [
             &self.numbers,
             &self.states,
@@ -279,6 +284,7 @@ impl<'a> TaskColumns<'a> {
             &self.log_seqs,
             &self.updated,
             &self.over,
+            &self.passed_attempts,
         ]
     }
 }

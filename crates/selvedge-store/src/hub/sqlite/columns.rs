@@ -17,8 +17,9 @@ use crate::hub::rows::{LedgerTotal, TaskRecord, TaskView};
 /// The columns for decisions, as [`row`] reads them.
 macro_rules! row_columns {
     () => {
-        "task_id, state, epoch, token, worker, due_at, last_attempt, open_attempt, reports, losses, cancel, \
-         completion, outcome, feedback, reason, entry_seq, event_seq, log_seq, updated_at"
+        "task_id, state, epoch, token, worker, due_at, last_attempt, open_attempt, reports, \
+         passed_attempt, losses, cancel, completion, outcome, feedback, max_attempts, reason, entry_seq, event_seq, \
+         log_seq, updated_at"
     };
 }
 /// The columns that [`read_task_row`] reads.
@@ -26,8 +27,7 @@ pub(super) const ROW_COLUMNS: &str = concat!(row_columns!(), ", task_no");
 /// All columns of a task and its cost, as [`read_task_view`] reads them.
 pub(super) const VIEW_COLUMNS: &str = concat!(
     row_columns!(),
-    ", tenant, submitted_by, retry_of, part_of, subtask, title, agent, place, priority, labels, max_attempts, \
-     created_at, \
+    ", tenant, submitted_by, retry_of, part_of, subtask, title, agent, place, priority, labels, created_at, \
      (SELECT count(*) FROM cost c WHERE c.task_no = task.task_no), \
      (SELECT count(*) FROM cost c WHERE c.task_no = task.task_no \
         AND (c.micro_usd IS NULL OR c.source = 'unknown')), \
@@ -111,12 +111,14 @@ fn row(cells: &mut SqliteColumns<'_, '_>) -> Result<TaskRecord, HubStoreError> {
             last_attempt: cells.next()?,
             open_attempt: cells.next()?,
             reports: cells.next()?,
+            passed_attempt: cells.next()?,
             losses: cells.next()?,
             cancel: cells.next()?,
             completion: cells.next()?,
             outcome: outcome(cells.next()?)?,
             review: review(cells.next()?)?,
         },
+        max_attempts: cells.next()?,
         reason: cells.next()?,
         entry_seq: cells.next()?,
         event_seq: cells.next()?,
@@ -149,7 +151,6 @@ pub(super) fn read_task_view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
         place,
         priority,
         labels: serde_json::from_str(&labels).map_err(damaged)?,
-        max_attempts: cells.next()?,
         created_at: cells.next()?,
         cost: sum(cells)?,
     })
@@ -212,7 +213,7 @@ pub(super) fn save(
         "UPDATE task SET state = ?2, epoch = ?3, token = ?4, worker = ?5, due_at = ?6, last_attempt = ?7,
              open_attempt = ?8, reports = ?9, losses = ?10, cancel = ?11, completion = ?12,
              outcome = ?13, feedback = ?14, reason = ?15, entry_seq = ?16, event_seq = ?17,
-             log_seq = ?18, updated_at = ?19
+             log_seq = ?18, updated_at = ?19, passed_attempt = ?20
          WHERE task_no = ?1 AND epoch <= ?3
            AND (state = ?2 OR NOT (state = 'succeeded' OR state = 'failed'
                                    OR state = 'cancelled' OR state = 'dead'))",
@@ -239,6 +240,7 @@ pub(super) fn save(
         row.event_seq,
         row.log_seq,
         row.updated_at,
+        lease.passed_attempt,
     ])?;
     match written {
         1 => Ok(()),

@@ -14,6 +14,7 @@ use crate::hub::error::HubStoreError;
 
 const MIGRATIONS: &[&str] = &[
     include_str!("migrations/001_hub.sql"),
+    include_str!("migrations/002_verdicts.sql"),
     include_str!("migrations/003_access.sql"),
     include_str!("migrations/004_webhooks.sql"),
 ];

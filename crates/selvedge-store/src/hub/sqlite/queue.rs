@@ -26,20 +26,21 @@ use crate::hub::traits::{PRIORITY_STEP_MS, Queue, StoreFuture};
 const MAX_EXPIRED: usize = 500;
 
 /// After a start, all leases are set to expire one period later, because workers could not renew them meanwhile.
-/// Longer pauses are shortened to one period: a clock that was set back must not keep a deadline far ahead.
+/// Longer pauses than there are become the longest one: a clock that was set back must not keep a deadline far ahead.
 pub(super) fn extend_leases_after_restart(
     db: &Connection,
     now: i64,
     rules: &LeaseRules,
 ) -> Result<(), HubStoreError> {
     let due = now + rules.ttl_ms + rules.grace_ms;
+    let longest_pause = now + rules.max_backoff_ms();
     db.execute(
         "UPDATE task SET due_at = ?1 WHERE state IN ('offered', 'running', 'cancelling')",
         [due],
     )?;
     db.execute(
         "UPDATE task SET due_at = min(due_at, ?1) WHERE state = 'backoff'",
-        [due],
+        [longest_pause],
     )?;
     Ok(())
 }
@@ -54,15 +55,15 @@ impl Queue for SqliteHub {
         let (clock, rules) = (self.clock.clone(), self.settings.rules);
         Box::pin(self.write(move |db| {
             let mut granted = Vec::new();
-            // Idle workers with the same labels need only one query to find that no task is waiting.
+            // Idle workers with the same capabilities need only one query to find that no task is waiting.
             let mut nothing_for = HashSet::new();
             for want in &wants {
-                if want.excluded.is_empty() && nothing_for.contains(&want.labels) {
+                if want.excluded.is_empty() && nothing_for.contains(&want.capabilities()) {
                     continue;
                 }
                 let given = assign_tasks(db, want, clock.now(), &rules)?;
                 if want.excluded.is_empty() && given.len() < want.slots {
-                    nothing_for.insert(&want.labels);
+                    nothing_for.insert(want.capabilities());
                 }
                 granted.extend(given);
             }
@@ -261,12 +262,21 @@ fn assign_tasks(
                  SELECT 1 FROM json_each(labels) needed
                  WHERE needed.value NOT IN (SELECT value FROM json_each(?1))))
            AND (?2 = '[]' OR task_id NOT IN (SELECT value FROM json_each(?2)))
+           AND (?4 IS NULL OR agent IS NULL OR agent LIKE 'acp:%' OR agent IN (SELECT value FROM json_each(?4)))
+           AND (?5 IS NULL OR place IS NULL OR NOT (place LIKE '/%' OR place LIKE 'file://%') OR EXISTS (
+                 SELECT 1 FROM json_each(?5) folder
+                 WHERE substr(place || '/', CASE WHEN place LIKE 'file://%' THEN 8 ELSE 1 END,
+                              length(folder.value) + 1) = folder.value || '/'))
          ORDER BY rank LIMIT ?3"
     ))?;
+    let optional =
+        |words: &Option<Vec<String>>| words.as_ref().map(serde_json::to_string).transpose();
+    let agents = optional(&want.agents).map_err(damaged)?;
+    let folders = optional(&want.folders).map_err(damaged)?;
     let not: Vec<String> = want.excluded.iter().map(ToString::to_string).collect();
     let offers = serde_json::to_string(&want.labels).map_err(damaged)?;
     let not = serde_json::to_string(&not).map_err(damaged)?;
-    let mut rows = query.query(params![offers, not, want.slots])?;
+    let mut rows = query.query(params![offers, not, want.slots, agents, folders])?;
     // All rows are read before the first one is changed.
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {

@@ -71,6 +71,8 @@ pub(super) fn want(worker: &str, slots: usize, labels: &[&str]) -> PollRequest {
     PollRequest {
         worker: worker.to_owned(),
         labels: labels.iter().map(|&label| label.to_owned()).collect(),
+        agents: None,
+        folders: None,
         slots,
         excluded: Vec::new(),
     }
@@ -104,6 +106,9 @@ pub(super) fn report(attempt_number: u32, body: &str) -> EntryKind {
         report: serde_json::from_str(body).unwrap(),
     })
 }
+
+/// A report that passes.
+pub(super) const PASSES: &str = r#"{"status":"pass"}"#;
 
 pub(super) fn complete(id: &str) -> EntryKind {
     EntryKind::Complete(TaskCompletion {

@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::fixture::{
-    StoreFixture, apply_change, begin, complete, entry, poll_in_order, report, task, want,
+    PASSES, StoreFixture, apply_change, begin, complete, entry, poll_in_order, report, task, want,
 };
 
 fn hash(bytes: &[u8]) -> String {
@@ -189,7 +189,7 @@ async fn complete_task(store: &dyn HubStore, number: u128) -> (TaskId, TaskChang
     }
     for change in [
         first,
-        entry(&granted, 2, report(1, "{}")),
+        entry(&granted, 2, report(1, PASSES)),
         entry(&granted, 3, complete("once")),
     ] {
         assert_eq!(apply_change(store, id, change).await, ChangeAnswer::Applied);
@@ -222,7 +222,7 @@ pub(super) async fn purge_removes_expired_data_and_keeps_tombstones(fixture: Sto
     );
     let (view, _) = store.task(id).await.unwrap().unwrap();
     assert_eq!((view.row.lease.epoch, view.cost.calls), (1, 1));
-    assert_eq!(store.report(id, 1).await.unwrap().unwrap().body, "{}");
+    assert_eq!(store.report(id, 1).await.unwrap().unwrap().body, PASSES);
     assert!(store.result(id).await.unwrap().is_some());
     assert!(!store.log(id, 0, 10).await.unwrap().is_empty());
     let answer = apply_change(store.as_ref(), id, late).await;

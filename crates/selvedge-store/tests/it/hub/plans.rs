@@ -62,7 +62,10 @@ pub(super) async fn plan_is_held_by_the_hub_until_it_ends(fixture: StoreFixture)
         body,
     };
     for _ in 0..2 {
-        let done = entry(&held, 1, complete("once"));
+        let TaskChange::Entry(done) = entry(&held, 1, complete("once")) else {
+            unreachable!("an entry")
+        };
+        let done = TaskChange::EntryOfHub(done);
         assert_eq!(apply_change(&*store, id, done).await, ChangeAnswer::Applied);
     }
     assert_eq!(store.plans().await.unwrap(), []);

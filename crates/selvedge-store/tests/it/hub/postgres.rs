@@ -9,8 +9,8 @@ use selvedge_store::hub::{
 use selvedge_testkit::Postgres;
 
 use super::fixture::{
-    StoreFixture, apply_change, assert_log_replays, begin, complete, entry, poll_in_order, report,
-    task, want,
+    PASSES, StoreFixture, apply_change, assert_log_replays, begin, complete, entry, poll_in_order,
+    report, task, want,
 };
 
 async fn refused(url: &str) -> String {
@@ -40,7 +40,7 @@ async fn two_hubs_never_assign_a_task_twice() {
     ids.dedup();
     assert_eq!((granted.len(), ids.len()), (300, 300));
     // The stream of each task now arrives through both hubs, as after a worker has moved.
-    for (seq, step) in [(1, begin(1)), (2, report(1, "{}")), (3, complete("once"))] {
+    for (seq, step) in [(1, begin(1)), (2, report(1, PASSES)), (3, complete("once"))] {
         let changes = granted.iter().flat_map(|granted| {
             let change = entry(granted, seq, step.clone());
             let id = granted.row.task_id;
@@ -92,6 +92,7 @@ async fn two_hubs_expire_each_lease_once() {
         ttl_ms: 0,
         grace_ms: 0,
         offer_ms: 0,
+        expiry_backoff_ms: 3_600_000,
         backoff_ms: 3_600_000,
         max_losses: 2,
     };
@@ -283,7 +284,7 @@ async fn postgres_rejects_changes_of_written_rows() {
         .await
         .unwrap()
         .remove(0);
-    for (seq, step) in [(1, begin(1)), (2, report(1, "{}")), (3, complete("once"))] {
+    for (seq, step) in [(1, begin(1)), (2, report(1, PASSES)), (3, complete("once"))] {
         assert_eq!(
             apply_change(store.as_ref(), id, entry(&granted, seq, step)).await,
             ChangeAnswer::Applied

@@ -26,7 +26,7 @@ pub(super) async fn acknowledged_writes_survive_restart(fixture: StoreFixture) {
         .await
         .unwrap()
         .remove(0);
-    let body = r#"{"z":1,"a":0.1}"#;
+    let body = r#"{"z":1,"status":"pass","a":0.1}"#;
     for (seq, step) in [(1, begin(1)), (2, report(1, body)), (3, complete("once"))] {
         for again in ["first", "again"] {
             let change = entry(&granted, seq, step.clone());
@@ -99,6 +99,7 @@ pub(super) async fn ended_lease_accepts_only_evidence_and_costs(fixture: StoreFi
         ttl_ms: 0,
         grace_ms: 0,
         offer_ms: 0,
+        expiry_backoff_ms: 0,
         backoff_ms: 0,
         max_losses: 2,
     };
@@ -223,7 +224,8 @@ pub(super) async fn submit_with_the_same_key_is_one_task(fixture: StoreFixture) 
 /// the one before.
 pub(super) async fn entries_of_one_task_keep_their_order(fixture: StoreFixture) {
     let store = fixture.open().await;
-    let new = task(1, 0, &[]);
+    let mut new = task(1, 0, &[]);
+    new.max_attempts = 20;
     let id = new.task_id;
     store.submit(new).await.unwrap();
     let granted = store
@@ -239,7 +241,10 @@ pub(super) async fn entries_of_one_task_keep_their_order(fixture: StoreFixture) 
     let mut all = Vec::new();
     for run in 1..=20 {
         all.push(next(begin(run)));
-        all.push(next(report(run, &format!(r#"{{"run":{run}}}"#))));
+        all.push(next(report(
+            run,
+            &format!(r#"{{"run":{run},"status":"pass"}}"#),
+        )));
         all.push(next(EntryKind::Progress));
     }
     all.push(next(complete("once")));

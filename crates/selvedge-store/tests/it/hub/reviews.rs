@@ -64,7 +64,8 @@ fn code(answer: &ChangeAnswer) -> Option<RefusalCode> {
 pub(super) async fn review_applies_to_the_reviewed_work_only(fixture: StoreFixture) {
     let store = fixture.open().await;
     let store = store.as_ref();
-    let new = task(1, 0, &[]);
+    let mut new = task(1, 0, &[]);
+    new.max_attempts = 2;
     let id = new.task_id;
     store.submit(new).await.unwrap();
     let first = hand_in(store, id, 1).await;

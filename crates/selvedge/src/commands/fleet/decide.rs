@@ -2,7 +2,8 @@
 
 use selvedge_core::model::{ReviewTarget, exit_code};
 use selvedge_protocol::{
-    CancelRequest, ReviewDecision, ReviewRequest, SubmitAnswer, TaskRow, TaskState,
+    BulkRetryAnswer, BulkRetryRequest, CancelRequest, RetriedTask, ReviewDecision, ReviewRequest,
+    SubmitAnswer, TaskRow, TaskState,
 };
 
 use super::{fetch_task, find_task, follow, short_id};
@@ -26,7 +27,10 @@ pub(super) async fn cancel(hub: &HubClient, args: &CancelArgs) -> Result<u8, Cli
 }
 
 pub(super) async fn retry(hub: &HubClient, args: &RetryArgs) -> Result<u8, CliError> {
-    let task = find_task(hub, &args.task).await?;
+    let Some(task) = &args.task else {
+        return retry_dead(hub, args).await;
+    };
+    let task = find_task(hub, task).await?;
     let nothing = serde_json::json!({});
     let answer: SubmitAnswer = hub
         .post_once(&format!("/tasks/{task}/retry"), &nothing, None)
@@ -45,6 +49,43 @@ pub(super) async fn retry(hub: &HubClient, args: &RetryArgs) -> Result<u8, CliEr
             short_id(answer.task_id)
         ),
         OutputFormat::Json | OutputFormat::Jsonl => json::print_json(&answer),
+    }
+    Ok(exit_code::VERIFIED)
+}
+
+/// Retries all dead tasks that match, page by page.
+async fn retry_dead(hub: &HubClient, args: &RetryArgs) -> Result<u8, CliError> {
+    let mut request = BulkRetryRequest {
+        agent: args.agent.clone(),
+        worker: args.worker.clone(),
+        label: args.label.clone(),
+        q: args.search.clone(),
+        ..BulkRetryRequest::default()
+    };
+    let mut tasks: Vec<RetriedTask> = Vec::new();
+    loop {
+        let page: BulkRetryAnswer = hub.post("/tasks/retry", &request, &[]).await?;
+        tasks.extend(page.tasks);
+        request.cursor = page.next_cursor;
+        if request.cursor.is_none() {
+            break;
+        }
+    }
+    match args.format {
+        OutputFormat::Json => json::print_json(&tasks),
+        OutputFormat::Jsonl => tasks.iter().for_each(json::print_json),
+        OutputFormat::Human if tasks.is_empty() => errln!("no dead tasks"),
+        OutputFormat::Human => {
+            for task in &tasks {
+                let note = if task.repeated {
+                    "was already retried"
+                } else {
+                    "queued"
+                };
+                let of = short_id(task.task_id);
+                outln!("{note}: {} (retry of {of})", task.new_task_id);
+            }
+        }
     }
     Ok(exit_code::VERIFIED)
 }

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{Envelope, Outcome, TaskId, exit_code};
 use selvedge_core::run::Run;
@@ -244,11 +245,23 @@ impl TaskFollower<'_> {
             return;
         }
         let status = match state {
-            TaskState::Queued | TaskState::Offered => match &self.task.unplaceable {
-                Some(why) => format!("is queued: {why}"),
-                None => "is queued".to_owned(),
-            },
-            TaskState::Backoff => "lost its worker; waiting for another".to_owned(),
+            TaskState::Queued | TaskState::Offered => {
+                match self.task.unplaceable.as_ref().or(self.task.reason.as_ref()) {
+                    Some(why) => format!("is queued: {why}"),
+                    None => "is queued".to_owned(),
+                }
+            }
+            TaskState::Backoff => {
+                let until = self.task.resumes_at.map(|at| {
+                    let at = at.to_zoned(TimeZone::system());
+                    format!(" until {}", at.strftime("%H:%M:%S"))
+                });
+                let reason = self.task.reason.as_deref().unwrap_or("it lost its worker");
+                format!(
+                    "waits{} for another worker: {reason}",
+                    until.unwrap_or_default()
+                )
+            }
             TaskState::Cancelling => "is being cancelled".to_owned(),
             TaskState::Running => {
                 let worker = self.task.worker.as_deref().unwrap_or("a worker");

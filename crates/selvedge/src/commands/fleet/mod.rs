@@ -49,9 +49,13 @@ pub(super) fn worker(args: WorkerArgs) -> Result<u8, CliError> {
             .root()
             .join("worker"),
     };
-    let mut allowed = Vec::new();
+    let (mut allowed, mut folders) = (Vec::new(), Vec::new());
     for path in &args.allow {
-        allowed.push(super::canonical_directory(Some(path))?);
+        let canonical = super::canonical_directory(Some(path))?;
+        // A task may name it either way.
+        folders.extend(std::path::absolute(path));
+        folders.push(canonical.clone());
+        allowed.push(canonical);
     }
     worker::run(WorkerOptions {
         credentials,
@@ -60,6 +64,7 @@ pub(super) fn worker(args: WorkerArgs) -> Result<u8, CliError> {
         slots: args.slots,
         workdir,
         allowed_paths: allowed,
+        folders,
         environment,
         lifetime: WorkerLifetime {
             once: args.once,

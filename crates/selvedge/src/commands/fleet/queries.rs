@@ -105,10 +105,17 @@ pub(super) async fn show(hub: &HubClient, args: &ShowArgs) -> Result<u8, CliErro
     if args.format == OutputFormat::Jsonl {
         return Ok(exit_code::VERIFIED);
     }
+    let row = fetch_task(hub, task).await?;
     if let Some(run) = &state.run {
+        let is_waiting = matches!(
+            row.state,
+            TaskState::Queued | TaskState::Offered | TaskState::Backoff
+        );
+        if args.format == OutputFormat::Human && is_waiting {
+            print_delay(&row);
+        }
         return show_run(hub, args, task, run).await;
     }
-    let row = fetch_task(hub, task).await?;
     if !row.subtasks.is_empty() {
         match args.format {
             OutputFormat::Human => {
@@ -124,13 +131,22 @@ pub(super) async fn show(hub: &HubClient, args: &ShowArgs) -> Result<u8, CliErro
     match args.format {
         OutputFormat::Human => {
             out!("{}", format_tasks(std::slice::from_ref(&row)));
-            for note in row.reason.iter().chain(&row.unplaceable) {
-                outln!("  {}", sanitize_text(note));
-            }
+            print_delay(&row);
         }
         OutputFormat::Json | OutputFormat::Jsonl => print::print_json(&row),
     }
     Ok(exit_code::VERIFIED)
+}
+
+/// Prints why a task is not running, and until when.
+fn print_delay(row: &TaskRow) {
+    for note in row.reason.iter().chain(&row.unplaceable) {
+        outln!("  {}", sanitize_text(note));
+    }
+    if let Some(at) = row.resumes_at {
+        let at = at.to_zoned(TimeZone::system());
+        outln!("  queued again at {}", at.strftime("%Y-%m-%d %H:%M:%S"));
+    }
 }
 
 async fn show_run(
@@ -201,6 +217,7 @@ pub(super) async fn workers(hub: &HubClient, args: &WorkersArgs) -> Result<u8, C
 
 fn worker_line(worker: &WorkerRow) -> String {
     let status = match (worker.connected, worker.draining) {
+        _ if worker.quarantine.is_some() => style::bad(format!("{:10}", "quarantined")),
         (true, false) => style::good(format!("{:10}", "connected")),
         (true, true) => style::warning(format!("{:10}", "draining")),
         (false, _) => style::bad(format!("{:10}", "offline")),
@@ -209,13 +226,26 @@ fn worker_line(worker: &WorkerRow) -> String {
         .last_seen_at
         .to_zoned(TimeZone::system())
         .strftime("%Y-%m-%d %H:%M:%S");
+    let agents = match &worker.capabilities {
+        Some(own) => one_line(&own.agents.join(","), 60),
+        None => "any".to_owned(),
+    };
+    let quarantine = worker.quarantine.as_ref().map(|quarantine| {
+        let until = quarantine.until.to_zoned(TimeZone::system());
+        format!(
+            "\n  quarantined until {}: {}",
+            until.strftime("%Y-%m-%d %H:%M:%S"),
+            one_line(&quarantine.reason, 200)
+        )
+    });
     format!(
-        "{}  {status}  {}/{} slots used  {:<20}  sandbox: {}  last seen {seen}",
+        "{}  {status}  {}/{} slots used  {:<20}  agents: {agents}  sandbox: {}  last seen {seen}{}",
         style::strong(format!("{:<24}", one_line(&worker.worker, 40))),
         worker.tasks.len(),
         worker.slots,
         one_line(&worker.labels.join(","), 40),
         one_line(worker.sandbox.as_deref().unwrap_or("not reported"), 60),
+        quarantine.unwrap_or_default(),
     )
 }
 

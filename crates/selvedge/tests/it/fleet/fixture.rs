@@ -91,6 +91,7 @@ impl HubFixture {
     pub(super) fn spawn_hub(&self, listen: &str) -> (SpawnedProgram, String) {
         let token = self.token();
         let mut args = vec!["hub", "--listen", listen, "--lease-ttl", TTL];
+        args.extend(["--infra-backoff", "0"]);
         args.extend(["--admin-token-file", token.to_str().unwrap()]);
         if let Some(database) = &self.database {
             args.extend(["--database", database]);

@@ -1,0 +1,153 @@
+//! Infrastructure failures: delays, dead tasks, and workers that fail again and again.
+
+use std::time::Duration;
+
+use selvedge_core::model::Timestamp;
+use selvedge_hub::{HubSettings, QuarantineRules};
+use selvedge_protocol::{LeaseTiming, Scope, TaskAssign, TaskRelease, WorkerMessage};
+use serde_json::{Value, json};
+
+use crate::harness::{TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, entry, hello};
+
+async fn hub(database: TestDatabase, change: impl FnOnce(&mut HubSettings)) -> TestHub {
+    let mut settings = HubSettings {
+        timing: LeaseTiming::of_ttl(TEST_TIMEOUT * 10),
+        requests_per_second: 1_000_000,
+        ..HubSettings::default()
+    };
+    change(&mut settings);
+    TestHub::with_settings(settings, database).await
+}
+
+/// The worker's infrastructure fails before the task has begun.
+async fn fail(worker: &mut TestWorker, assign: &TaskAssign) {
+    let release = WorkerMessage::TaskRelease {
+        entry: entry(&assign.lease, 1),
+        effect: TaskRelease {
+            reason: "no space left on device".to_owned(),
+            charged: true,
+            declined: false,
+        },
+    };
+    worker.send_acknowledged(&release, 1).await;
+}
+
+pub(crate) async fn failing_worker_is_quarantined(database: TestDatabase) {
+    let hub = hub(database, |settings| {
+        settings.infra_retries = 0;
+        settings.quarantine = QuarantineRules {
+            failures: 2,
+            pause: Duration::from_hours(1),
+            max_pause: Duration::from_hours(1),
+        };
+    })
+    .await;
+    let submit = hub.token(&[Scope::Submit]).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
+    for _ in 0..2 {
+        hub.submit(&submit, &json!({"description": "x"})).await;
+        let assign = worker.next_assignment().await;
+        fail(&mut worker, &assign).await;
+    }
+    let workers = hub.get("/api/v1/workers", &submit).await.json();
+    let quarantine = &workers["workers"][0]["quarantine"];
+    let reason =
+        "infrastructure failures in 2 tasks in a row; the last one: no space left on device";
+    assert_eq!(quarantine["reason"], reason, "{workers}");
+    assert!(quarantine["until"].is_string());
+    let task = hub.submit(&submit, &json!({"description": "x"})).await;
+    let path = format!("/api/v1/tasks/{task}");
+    let waiting = hub.get(&path, &submit).await.json();
+    let why = waiting["unplaceable"].as_str().unwrap_or_default();
+    assert!(
+        why.starts_with("every suitable worker is quarantined; worker `first` until"),
+        "{waiting}"
+    );
+    // It stays quarantined after it has connected again; the task goes to another worker.
+    drop(worker);
+    let (_again, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
+    let (mut second, _) = TestWorker::connect(&hub, &token, &hello("second")).await;
+    let assign = second.next_assignment().await;
+    assert_eq!(assign.lease.task_id.to_string(), task);
+}
+
+pub(crate) async fn infrastructure_failure_delays_the_task(database: TestDatabase) {
+    let hub = hub(database, |_| {}).await;
+    let submit = hub.token(&[Scope::Submit]).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
+    let task = hub.submit(&submit, &json!({"description": "x"})).await;
+    let assign = worker.next_assignment().await;
+    fail(&mut worker, &assign).await;
+    let row = hub.wait_for_state(&task, &submit, &["backoff"]).await;
+    assert_eq!(
+        row["reason"],
+        "worker `first`: infrastructure failure: no space left on device"
+    );
+    let time = |field: &str| -> Timestamp { row[field].as_str().unwrap().parse().unwrap() };
+    let delay = time("resumes_at").duration_since(time("updated_at"));
+    assert!((60..=72).contains(&delay.as_secs()), "{row}");
+    assert_eq!(row["infra_losses"], 1);
+}
+
+pub(crate) async fn dead_tasks_are_retried_in_bulk_once(database: TestDatabase) {
+    let hub = hub(database, |settings| settings.infra_retries = 0).await;
+    let submit = hub.token(&[Scope::Submit]).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
+    let mut dead = Vec::new();
+    for label in ["linux", "linux", ""] {
+        let labels: Vec<&str> = Some(label)
+            .filter(|label| !label.is_empty())
+            .into_iter()
+            .collect();
+        let task = json!({"description": "x", "labels": labels});
+        let task = hub.submit(&submit, &task).await;
+        let assign = worker.next_assignment().await;
+        fail(&mut worker, &assign).await;
+        let row = hub.wait_for_state(&task, &submit, &["dead"]).await;
+        let worker_name = row["worker"].as_str().unwrap();
+        let reason = format!(
+            "given up after 1 infrastructure failure; the last one: worker `{worker_name}`: \
+             infrastructure failure: no space left on device"
+        );
+        assert_eq!(row["reason"], reason);
+        dead.push(task);
+        if dead.len() == 2 {
+            // The next failure would be the third in a row.
+            let (again, _) = TestWorker::connect(&hub, &token, &hello("other")).await;
+            worker = again;
+        }
+    }
+    let retry = async |body: Value| hub.post("/api/v1/tasks/retry", &submit, &body).await;
+    let open = retry(json!({"states": ["running"]})).await;
+    assert_eq!(open.status, 422, "{open:?}");
+    let unknown = retry(json!({"state": "dead"})).await;
+    assert_eq!(
+        unknown.status, 422,
+        "a misspelt filter must not select everything"
+    );
+    let some = retry(json!({"label": "linux"})).await.json();
+    assert_eq!(some["tasks"].as_array().unwrap().len(), 2, "{some}");
+    let all = retry(json!({})).await.json();
+    let rows = all["tasks"].as_array().unwrap();
+    let retried: Vec<_> = rows
+        .iter()
+        .map(|row| (row["task_id"].as_str().unwrap(), row["repeated"].as_bool()))
+        .collect();
+    assert_eq!(
+        retried,
+        [
+            (dead[2].as_str(), Some(false)),
+            (dead[1].as_str(), Some(true)),
+            (dead[0].as_str(), Some(true))
+        ]
+    );
+    let new = rows[0]["new_task_id"].as_str().unwrap();
+    let row = hub
+        .get(&format!("/api/v1/tasks/{new}"), &submit)
+        .await
+        .json();
+    assert_eq!(row["retry_of"], dead[2].as_str());
+}

@@ -1,0 +1,88 @@
+//! Workers whose machines differ: a task goes to one that can run it, with the programs of that machine.
+
+use std::path::Path;
+
+use super::fixture::HubFixture;
+use super::losses::WAITS;
+use crate::fixtures::{wait_for, wait_until};
+
+/// Writes the settings of another machine and returns the directory for `XDG_CONFIG_HOME`.
+fn machine(fleet: &HubFixture, name: &str, program: &Path) -> String {
+    let settings = format!(
+        "agent = \"scripted\"\n[agents.scripted]\nkind = \"command\"\nprogram = [\"{}\"]\n\
+         env = {{ MACHINE = \"{name}\" }}\n[verification]\nbaseline = \"off\"\n",
+        program.display()
+    );
+    let home = fleet.env.root().join(format!("config-{name}"));
+    std::fs::create_dir_all(home.join("selvedge")).unwrap();
+    std::fs::write(home.join("selvedge/config.toml"), settings).unwrap();
+    home.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn worker_without_the_program_leaves_tasks_to_others() {
+    let fleet = HubFixture::new("echo good > out");
+    let bare = machine(&fleet, "bare", &fleet.env.root().join("missing"));
+    let poor = fleet.worker_with("poor", &[("XDG_CONFIG_HOME", &bare)]);
+    // It finds out after it has cloned the repository, whose settings may name another agent.
+    let task = fleet.submit("grep -q good out", &[]);
+    poor.wait_for_stderr("released: ");
+    wait_until("the hub knows", || fleet.row(&task)["state"] == "queued");
+    let out = fleet.run(&["show", &task]);
+    out.assert_code(0);
+    for text in ["worker `poor`: declined the task", "`scripted`", "missing"] {
+        assert!(out.stdout.contains(text), "{text}: {}", out.stdout);
+    }
+    // It is not offered a task that names an agent which it announced to be missing.
+    let named = ["submit", "do it", "--repo", "https://example.invalid/x.git"];
+    let out = fleet.run(&[&named[..], &["--agent", "codex"]].concat());
+    out.assert_code(0);
+    let why = "needs agent `codex`; workers offer ";
+    assert!(out.stderr.contains(why), "{}", out.stderr);
+    let workers = fleet.run(&["workers", "--format", "json"]).json();
+    let agents = &workers[0]["capabilities"]["agents"];
+    let agents: Vec<&str> = agents
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|it| it.as_str())
+        .collect();
+    assert!(
+        agents.contains(&"shell") && !agents.contains(&"scripted"),
+        "{agents:?}"
+    );
+
+    let _rich = fleet.worker("rich");
+    fleet.watch(&task).assert_code(0);
+    let row = fleet.row(&task);
+    assert_eq!(row["worker"], "rich");
+    assert_eq!(
+        (&row["infra_losses"], &row["attempts"]),
+        (&0.into(), &1.into()),
+        "{row:#}"
+    );
+}
+
+#[test]
+fn worker_continues_a_run_with_its_own_programs() {
+    let fleet = HubFixture::new(WAITS);
+    let one = fleet.worker("one");
+    let task = fleet.submit("grep -q two out", &[]);
+    wait_for(&fleet.env.root().join("began-1"));
+    let first_program = fleet.env.root().join("agent.sh");
+    let program = fleet.env.root().join("other/agent.sh");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    std::fs::copy(&first_program, &program).unwrap();
+    let text = "#!/bin/sh\necho \"$MACHINE\" > out\n";
+    std::fs::write(&program, text).unwrap();
+    one.kill();
+    one.wait();
+    // The path that the journal names exists on the first machine only.
+    std::fs::remove_file(&first_program).unwrap();
+    let config = machine(&fleet, "two", &program);
+    let _two = fleet.worker_with("two", &[("XDG_CONFIG_HOME", &config)]);
+    let out = fleet.watch(&task);
+    out.assert_code(0);
+    assert_eq!(fleet.closings(&task), ["interrupted", "report"]);
+    assert_eq!(fleet.row(&task)["worker"], "two");
+}
