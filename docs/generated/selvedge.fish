@@ -262,11 +262,16 @@ jsonl\t'One JSON object per event and line; the last one is the result'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l agent -d 'Only tasks that name this agent' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l worker -d 'Only tasks that this worker held last' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l label -d 'Only tasks that require this label' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l search -d 'Only tasks with this text in their description, repository or workspace' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
 jsonl\t'One JSON object per event and line; the last one is the result'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l dead -d 'Retry all tasks that ended `dead`, because the infrastructure failed too often. Repeating the command retries no task twice'
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l watch -d 'Follow the new task until it ends; the exit code is then that of `run`'
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand workers" -l format -d 'Output format; `jsonl` prints one worker per line' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
@@ -359,10 +364,12 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l admin-token-fi
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l name -d 'Name of the hub, shown to workers' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l default-max-verification-retries -d 'Retries of tasks that do not set a number, 0 to 5' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l default-tier -d 'Verification tier of tasks that do not set one, 1 to 3' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l default-max-cost -d 'Maximum cost of tasks that do not set one' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l default-max-cost -d 'Maximum cost of a task; tasks may only set a lower one' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l agents -d 'Agents that tasks may request [default: all built-in agents]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l checks -d 'Types of checks that tasks may contain [default: all]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l retention-days -d 'How long journals, files and blobs of ended tasks are kept' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l infra-backoff -d 'Delay after the first infrastructure failure of a task, and first quarantine of a worker that fails again and again, in seconds; doubled with each further one' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l infra-retries -d 'How often a task is assigned again after infrastructure failures and lost leases, 0 to 20' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l lease-ttl -d 'Duration of leases, in milliseconds' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub" -l log-format -d 'Format of the log on standard error. SELVEDGE_LOG sets its levels: `debug`, or `info,selvedge_hub=debug`' -r -f -a "text\t'Lines for people'
 json\t'One JSON object per line'"
