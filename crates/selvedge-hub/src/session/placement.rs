@@ -142,10 +142,7 @@ pub(super) fn why_unschedulable(
 /// What the workers that announce their capabilities offer, in one line.
 fn list(workers: &[Candidate<'_>], of: impl Fn(&WorkerCapabilities) -> &Vec<String>) -> String {
     let announced = workers.iter().filter_map(|worker| worker.capabilities);
-    let mut words: Vec<&str> = announced
-        .flat_map(|own| of(own))
-        .map(String::as_str)
-        .collect();
+    let mut words: Vec<&str> = announced.flat_map(of).map(String::as_str).collect();
     words.sort_unstable();
     words.dedup();
     if words.is_empty() {

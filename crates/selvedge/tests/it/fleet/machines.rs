@@ -45,7 +45,7 @@ fn worker_without_the_program_leaves_tasks_to_others() {
         .as_array()
         .unwrap()
         .iter()
-        .flat_map(|it| it.as_str())
+        .filter_map(|it| it.as_str())
         .collect();
     assert!(
         agents.contains(&"shell") && !agents.contains(&"scripted"),
