@@ -93,6 +93,7 @@ pub(crate) async fn webhook_is_signed_and_repeated_until_accepted(database: Test
     let result = TaskResult::without_run(Outcome::Failed, "it broke");
     let done = complete(entry(&lease, 1), "c", result);
     worker.send_acknowledged(&done, 1).await;
+    drop(worker);
 
     let first = next(&receiver);
     assert_signed(&first, &secret);
