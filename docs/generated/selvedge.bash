@@ -19,6 +19,9 @@ _selvedge() {
             selvedge,attest)
                 cmd="selvedge__subcmd__attest"
                 ;;
+            selvedge,audit)
+                cmd="selvedge__subcmd__audit"
+                ;;
             selvedge,cancel)
                 cmd="selvedge__subcmd__cancel"
                 ;;
@@ -82,6 +85,9 @@ _selvedge() {
             selvedge,run)
                 cmd="selvedge__subcmd__run"
                 ;;
+            selvedge,schedules)
+                cmd="selvedge__subcmd__schedules"
+                ;;
             selvedge,show)
                 cmd="selvedge__subcmd__show"
                 ;;
@@ -105,6 +111,9 @@ _selvedge() {
                 ;;
             selvedge,watch)
                 cmd="selvedge__subcmd__watch"
+                ;;
+            selvedge,webhooks)
+                cmd="selvedge__subcmd__webhooks"
                 ;;
             selvedge,worker)
                 cmd="selvedge__subcmd__worker"
@@ -150,6 +159,9 @@ _selvedge() {
                 ;;
             selvedge__subcmd__help,attest)
                 cmd="selvedge__subcmd__help__subcmd__attest"
+                ;;
+            selvedge__subcmd__help,audit)
+                cmd="selvedge__subcmd__help__subcmd__audit"
                 ;;
             selvedge__subcmd__help,cancel)
                 cmd="selvedge__subcmd__help__subcmd__cancel"
@@ -214,6 +226,9 @@ _selvedge() {
             selvedge__subcmd__help,run)
                 cmd="selvedge__subcmd__help__subcmd__run"
                 ;;
+            selvedge__subcmd__help,schedules)
+                cmd="selvedge__subcmd__help__subcmd__schedules"
+                ;;
             selvedge__subcmd__help,show)
                 cmd="selvedge__subcmd__help__subcmd__show"
                 ;;
@@ -238,6 +253,9 @@ _selvedge() {
             selvedge__subcmd__help,watch)
                 cmd="selvedge__subcmd__help__subcmd__watch"
                 ;;
+            selvedge__subcmd__help,webhooks)
+                cmd="selvedge__subcmd__help__subcmd__webhooks"
+                ;;
             selvedge__subcmd__help,worker)
                 cmd="selvedge__subcmd__help__subcmd__worker"
                 ;;
@@ -256,14 +274,80 @@ _selvedge() {
             selvedge__subcmd__help__subcmd__config,show)
                 cmd="selvedge__subcmd__help__subcmd__config__subcmd__show"
                 ;;
+            selvedge__subcmd__help__subcmd__hub,recover-admin)
+                cmd="selvedge__subcmd__help__subcmd__hub__subcmd__recover__subcmd__admin"
+                ;;
+            selvedge__subcmd__help__subcmd__schedules,pause)
+                cmd="selvedge__subcmd__help__subcmd__schedules__subcmd__pause"
+                ;;
+            selvedge__subcmd__help__subcmd__schedules,remove)
+                cmd="selvedge__subcmd__help__subcmd__schedules__subcmd__remove"
+                ;;
+            selvedge__subcmd__help__subcmd__schedules,resume)
+                cmd="selvedge__subcmd__help__subcmd__schedules__subcmd__resume"
+                ;;
             selvedge__subcmd__help__subcmd__tokens,add)
                 cmd="selvedge__subcmd__help__subcmd__tokens__subcmd__add"
+                ;;
+            selvedge__subcmd__help__subcmd__tokens,end-session)
+                cmd="selvedge__subcmd__help__subcmd__tokens__subcmd__end__subcmd__session"
                 ;;
             selvedge__subcmd__help__subcmd__tokens,revoke)
                 cmd="selvedge__subcmd__help__subcmd__tokens__subcmd__revoke"
                 ;;
+            selvedge__subcmd__help__subcmd__tokens,sessions)
+                cmd="selvedge__subcmd__help__subcmd__tokens__subcmd__sessions"
+                ;;
+            selvedge__subcmd__help__subcmd__webhooks,add)
+                cmd="selvedge__subcmd__help__subcmd__webhooks__subcmd__add"
+                ;;
+            selvedge__subcmd__help__subcmd__webhooks,deliveries)
+                cmd="selvedge__subcmd__help__subcmd__webhooks__subcmd__deliveries"
+                ;;
+            selvedge__subcmd__help__subcmd__webhooks,remove)
+                cmd="selvedge__subcmd__help__subcmd__webhooks__subcmd__remove"
+                ;;
+            selvedge__subcmd__hub,help)
+                cmd="selvedge__subcmd__hub__subcmd__help"
+                ;;
+            selvedge__subcmd__hub,recover-admin)
+                cmd="selvedge__subcmd__hub__subcmd__recover__subcmd__admin"
+                ;;
+            selvedge__subcmd__hub__subcmd__help,help)
+                cmd="selvedge__subcmd__hub__subcmd__help__subcmd__help"
+                ;;
+            selvedge__subcmd__hub__subcmd__help,recover-admin)
+                cmd="selvedge__subcmd__hub__subcmd__help__subcmd__recover__subcmd__admin"
+                ;;
+            selvedge__subcmd__schedules,help)
+                cmd="selvedge__subcmd__schedules__subcmd__help"
+                ;;
+            selvedge__subcmd__schedules,pause)
+                cmd="selvedge__subcmd__schedules__subcmd__pause"
+                ;;
+            selvedge__subcmd__schedules,remove)
+                cmd="selvedge__subcmd__schedules__subcmd__remove"
+                ;;
+            selvedge__subcmd__schedules,resume)
+                cmd="selvedge__subcmd__schedules__subcmd__resume"
+                ;;
+            selvedge__subcmd__schedules__subcmd__help,help)
+                cmd="selvedge__subcmd__schedules__subcmd__help__subcmd__help"
+                ;;
+            selvedge__subcmd__schedules__subcmd__help,pause)
+                cmd="selvedge__subcmd__schedules__subcmd__help__subcmd__pause"
+                ;;
+            selvedge__subcmd__schedules__subcmd__help,remove)
+                cmd="selvedge__subcmd__schedules__subcmd__help__subcmd__remove"
+                ;;
+            selvedge__subcmd__schedules__subcmd__help,resume)
+                cmd="selvedge__subcmd__schedules__subcmd__help__subcmd__resume"
+                ;;
             selvedge__subcmd__tokens,add)
                 cmd="selvedge__subcmd__tokens__subcmd__add"
+                ;;
+            selvedge__subcmd__tokens,end-session)
+                cmd="selvedge__subcmd__tokens__subcmd__end__subcmd__session"
                 ;;
             selvedge__subcmd__tokens,help)
                 cmd="selvedge__subcmd__tokens__subcmd__help"
@@ -271,14 +355,47 @@ _selvedge() {
             selvedge__subcmd__tokens,revoke)
                 cmd="selvedge__subcmd__tokens__subcmd__revoke"
                 ;;
+            selvedge__subcmd__tokens,sessions)
+                cmd="selvedge__subcmd__tokens__subcmd__sessions"
+                ;;
             selvedge__subcmd__tokens__subcmd__help,add)
                 cmd="selvedge__subcmd__tokens__subcmd__help__subcmd__add"
+                ;;
+            selvedge__subcmd__tokens__subcmd__help,end-session)
+                cmd="selvedge__subcmd__tokens__subcmd__help__subcmd__end__subcmd__session"
                 ;;
             selvedge__subcmd__tokens__subcmd__help,help)
                 cmd="selvedge__subcmd__tokens__subcmd__help__subcmd__help"
                 ;;
             selvedge__subcmd__tokens__subcmd__help,revoke)
                 cmd="selvedge__subcmd__tokens__subcmd__help__subcmd__revoke"
+                ;;
+            selvedge__subcmd__tokens__subcmd__help,sessions)
+                cmd="selvedge__subcmd__tokens__subcmd__help__subcmd__sessions"
+                ;;
+            selvedge__subcmd__webhooks,add)
+                cmd="selvedge__subcmd__webhooks__subcmd__add"
+                ;;
+            selvedge__subcmd__webhooks,deliveries)
+                cmd="selvedge__subcmd__webhooks__subcmd__deliveries"
+                ;;
+            selvedge__subcmd__webhooks,help)
+                cmd="selvedge__subcmd__webhooks__subcmd__help"
+                ;;
+            selvedge__subcmd__webhooks,remove)
+                cmd="selvedge__subcmd__webhooks__subcmd__remove"
+                ;;
+            selvedge__subcmd__webhooks__subcmd__help,add)
+                cmd="selvedge__subcmd__webhooks__subcmd__help__subcmd__add"
+                ;;
+            selvedge__subcmd__webhooks__subcmd__help,deliveries)
+                cmd="selvedge__subcmd__webhooks__subcmd__help__subcmd__deliveries"
+                ;;
+            selvedge__subcmd__webhooks__subcmd__help,help)
+                cmd="selvedge__subcmd__webhooks__subcmd__help__subcmd__help"
+                ;;
+            selvedge__subcmd__webhooks__subcmd__help,remove)
+                cmd="selvedge__subcmd__webhooks__subcmd__help__subcmd__remove"
                 ;;
             *)
                 ;;
@@ -287,7 +404,7 @@ _selvedge() {
 
     case "${cmd}" in
         selvedge)
-            opts="-h -V --help --version run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest install uninstall hook mcp gc hub config completions man help"
+            opts="-h -V --help --version run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens audit schedules webhooks worker attest install uninstall hook mcp gc hub config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -392,6 +509,63 @@ _selvedge() {
             fi
             case "${prev}" in
                 --key)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__audit)
+            opts="-h --after --actor --action --subject --limit --format --hub --token-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --after)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --actor)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --action)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --subject)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
                     local oldifs
                     if [ -n "${IFS+x}" ]; then
                         oldifs="$IFS"
@@ -695,7 +869,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__help)
-            opts="run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens worker attest install uninstall hook mcp gc hub config completions man help"
+            opts="run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens audit schedules webhooks worker attest install uninstall hook mcp gc hub config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -739,6 +913,20 @@ _selvedge() {
         selvedge__subcmd__help__subcmd__attest__subcmd__verify)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__audit)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -905,8 +1093,22 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__help__subcmd__hub)
-            opts=""
+            opts="recover-admin"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__hub__subcmd__recover__subcmd__admin)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1072,6 +1274,62 @@ _selvedge() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        selvedge__subcmd__help__subcmd__schedules)
+            opts="pause resume remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__schedules__subcmd__pause)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__schedules__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__schedules__subcmd__resume)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         selvedge__subcmd__help__subcmd__show)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1115,7 +1373,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__help__subcmd__tokens)
-            opts="add revoke"
+            opts="add revoke sessions end-session"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1142,7 +1400,35 @@ _selvedge() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        selvedge__subcmd__help__subcmd__tokens__subcmd__end__subcmd__session)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         selvedge__subcmd__help__subcmd__tokens__subcmd__revoke)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__tokens__subcmd__sessions)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1212,6 +1498,62 @@ _selvedge() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        selvedge__subcmd__help__subcmd__webhooks)
+            opts="add remove deliveries"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__webhooks__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__webhooks__subcmd__deliveries)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__webhooks__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         selvedge__subcmd__help__subcmd__worker)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1266,7 +1608,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__hub)
-            opts="-h --listen --database --database-url-file --host --tls-cert --tls-key --behind-proxy --admin-token-file --name --default-max-verification-retries --default-tier --default-max-cost --agents --checks --retention-days --infra-backoff --infra-retries --lease-ttl --log-format --config --print-config --help"
+            opts="-h --listen --database --database-url-file --host --tls-cert --tls-key --behind-proxy --admin-token-file --name --default-max-verification-retries --default-tier --default-max-cost --agents --checks --retention-days --audit-retention-days --session-idle-hours --session-hours --forbid-self-review --webhooks-allow-private --webhook-retry --infra-backoff --infra-retries --lease-ttl --log-format --config --print-config --help recover-admin help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1372,6 +1714,22 @@ _selvedge() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --audit-retention-days)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --session-idle-hours)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --session-hours)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --webhook-retry)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --infra-backoff)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1401,6 +1759,81 @@ _selvedge() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__hub__subcmd__help)
+            opts="recover-admin help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__hub__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__hub__subcmd__help__subcmd__recover__subcmd__admin)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__hub__subcmd__recover__subcmd__admin)
+            opts="-h --out --database --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --out)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --database)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -2057,6 +2490,224 @@ _selvedge() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        selvedge__subcmd__schedules)
+            opts="-h --format --hub --token-file --help pause resume remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__schedules__subcmd__help)
+            opts="pause resume remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__schedules__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__schedules__subcmd__help__subcmd__pause)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__schedules__subcmd__help__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__schedules__subcmd__help__subcmd__resume)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__schedules__subcmd__pause)
+            opts="-h --format --hub --token-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__schedules__subcmd__remove)
+            opts="-h --format --hub --token-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__schedules__subcmd__resume)
+            opts="-h --format --hub --token-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         selvedge__subcmd__show)
             opts="-h --attempt --diff --prompt --check --transcript --format --junit --sarif --markdown --step-summary --annotations --attest --attest-key --hub --token-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
@@ -2230,7 +2881,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__submit)
-            opts="-h --file --repo --rev --workspace --deliver --agent --check --expect-test-changes --retries --tier --labels --priority --idempotency-key --watch --format --hub --token-file --attempts --max-attempts --help"
+            opts="-h --file --repo --rev --workspace --deliver --agent --check --expect-test-changes --retries --tier --labels --priority --idempotency-key --schedule --schedule-name --watch --format --hub --token-file --attempts --max-attempts --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2288,6 +2939,14 @@ _selvedge() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --schedule)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --schedule-name)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --format)
                     COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
                     return 0
@@ -2327,7 +2986,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__tokens)
-            opts="-h --format --hub --token-file --help add revoke help"
+            opts="-h --format --hub --token-file --help add revoke sessions end-session help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2423,8 +3082,45 @@ _selvedge() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        selvedge__subcmd__tokens__subcmd__end__subcmd__session)
+            opts="-h --format --hub --token-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         selvedge__subcmd__tokens__subcmd__help)
-            opts="add revoke help"
+            opts="add revoke sessions end-session help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2438,6 +3134,20 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__tokens__subcmd__help__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__tokens__subcmd__help__subcmd__end__subcmd__session)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2479,7 +3189,58 @@ _selvedge() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        selvedge__subcmd__tokens__subcmd__help__subcmd__sessions)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         selvedge__subcmd__tokens__subcmd__revoke)
+            opts="-h --format --hub --token-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__tokens__subcmd__sessions)
             opts="-h --format --hub --token-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -2725,6 +3486,236 @@ _selvedge() {
         selvedge__subcmd__watch)
             opts="-h --format --hub --token-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__webhooks)
+            opts="-h --format --hub --token-file --help add remove deliveries help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__webhooks__subcmd__add)
+            opts="-h --event --body --format --hub --token-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --event)
+                    COMPREPLY=($(compgen -W "task.finished task.needs_review task.dead" -- "${cur}"))
+                    return 0
+                    ;;
+                --body)
+                    COMPREPLY=($(compgen -W "json slack teams" -- "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__webhooks__subcmd__deliveries)
+            opts="-h --limit --format --hub --token-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --limit)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__webhooks__subcmd__help)
+            opts="add remove deliveries help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__webhooks__subcmd__help__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__webhooks__subcmd__help__subcmd__deliveries)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__webhooks__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__webhooks__subcmd__help__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__webhooks__subcmd__remove)
+            opts="-h --format --hub --token-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
