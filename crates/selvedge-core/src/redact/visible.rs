@@ -127,10 +127,15 @@ impl RedactionStream {
         }
         let is_part = !is_last && !line.ends_with(b"\n");
         let is_short = after_visible.held_bytes() < MIN_BEGINNING_BYTES;
-        if is_part && is_short && count_redactions(&of_visible) == count_redactions(&of_line) {
+        let (in_line, in_visible) = (count_redactions(&of_line), count_redactions(&of_visible));
+        if is_part && is_short && in_line == in_visible {
             return self.literal.push_into(line, out);
         }
-        if count_redactions(&of_line) <= count_redactions(&of_visible) {
+        // A secret of several lines may begin with the character that ends an escape sequence.
+        if in_line == in_visible && after_line.held_bytes() > after_visible.held_bytes() {
+            return self.literal.push_into(line, out);
+        }
+        if in_line <= in_visible {
             return self.literal.push_into(&visible, out);
         }
         // Some secrets are only recognizable with the characters that are removed, such as a colour before a key.

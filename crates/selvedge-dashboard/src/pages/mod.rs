@@ -34,7 +34,7 @@ pub(crate) use output::{
 };
 pub(crate) use review::ReviewPage;
 pub(crate) use sections::{plain_text, section_heading};
-pub(crate) use session::{SessionHeader, SessionPage};
+pub(crate) use session::{SessionHeader, TracePage};
 pub(crate) use source::{SourceKind, SourcePage};
 pub(crate) use stats::StatsPage;
 pub(crate) use story::AttemptChanges;

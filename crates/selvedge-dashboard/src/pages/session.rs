@@ -26,7 +26,7 @@ const MAX_ERRORS: usize = 20;
 /// The page.
 #[derive(Template)]
 #[template(path = "session.html")]
-pub(crate) struct SessionPage {
+pub(crate) struct TracePage {
     frame: PageFrame,
     number: u32,
     /// Parent page: URL and label.
@@ -73,7 +73,7 @@ pub(crate) struct SessionHeader<'a> {
     pub(crate) truncated: bool,
 }
 
-impl SessionPage {
+impl TracePage {
     /// The requested page, or the last one of a running session.
     pub(crate) fn new(
         frame: PageFrame,

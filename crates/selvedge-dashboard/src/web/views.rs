@@ -21,7 +21,7 @@ use crate::backend::{
 };
 use crate::pages::{
     ActivityItem, AttemptChanges, ComparePage, DiffPage, FleetPage, NavItem, PageFrame, ReviewPage,
-    SessionHeader, SessionPage, SourceKind, SourcePage, StatsPage, TaskDetailPage, TaskListPage,
+    SessionHeader, SourceKind, SourcePage, StatsPage, TaskDetailPage, TaskListPage, TracePage,
     items_from_events, parse_transcript,
 };
 use crate::stats::{StatsPeriod, StatsReport};
@@ -194,7 +194,7 @@ pub(super) async fn session(
         truncated,
     };
     let page = query_or_default(query_result).page.parse().ok();
-    let shown = SessionPage::new(frame, header, &trace, page);
+    let shown = TracePage::new(frame, header, &trace, page);
     Ok(render_page(StatusCode::OK, &shown))
 }
 
