@@ -231,7 +231,13 @@
   const topic = $("#main").dataset.live;
   let token = $("#main").dataset.pulse || null;
   const handle = (message) => {
-    if (message.lost) { state("lost", "Connection lost; reconnecting."); return; }
+    if (ended) return;
+    if (message.lost) {
+      state("lost", "Connection lost; reconnecting.");
+      // The session may have ended.
+      if (message.refused) refresh();
+      return;
+    }
     const before = token;
     token = message.token;
     if (before !== null && before !== token) refresh();
@@ -242,8 +248,9 @@
     source = new EventSource(`/events?topics=${encodeURIComponent(topic)}`);
     source.addEventListener("pulse", ({ data }) => handle({ token: data.slice(data.indexOf(" ") + 1) }));
     source.onerror = () => {
-      handle({ lost: true });
-      if (source.readyState === EventSource.CLOSED) setTimeout(listenAlone, 2000);
+      const refused = source.readyState === EventSource.CLOSED;
+      handle({ lost: true, refused });
+      if (refused) setTimeout(listenAlone, 2000);
     };
   };
   let worker = null;

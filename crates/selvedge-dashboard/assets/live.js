@@ -24,8 +24,9 @@
       send({ token: data.slice(space + 1) }, data.slice(0, space));
     });
     source.onerror = () => {
-      send({ lost: true });
-      if (source.readyState === EventSource.CLOSED) reopen(2000);
+      const refused = source.readyState === EventSource.CLOSED;
+      send({ lost: true, refused });
+      if (refused) reopen(2000);
     };
   };
 
