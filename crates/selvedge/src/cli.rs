@@ -164,7 +164,7 @@ pub(crate) enum CliCommand {
     Audit(AuditArgs),
     /// List, pause, resume and remove a hub's schedules.
     Schedules(SchedulesArgs),
-    /// Create, list and remove a hub's webhooks, and show what they delivered.
+    /// Manage a hub's webhooks, and list their deliveries.
     Webhooks(WebhooksArgs),
     /// Run tasks for a hub.
     Worker(Box<WorkerArgs>),
