@@ -256,7 +256,7 @@ pub(crate) async fn worker_of_a_name_in_use_is_refused(database: TestDatabase) {
     let token = hub.token(&[Scope::Worker]).await;
     let (mut first, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
     let mut other = hello("one");
-    other.boot_id = "another process".to_owned();
+    "another process".clone_into(&mut other.boot_id);
     let mut second = TestWorker::open(&hub, &token).await;
     second.send(&WorkerMessage::Hello(other.clone())).await;
     let reason = timeout(TEST_TIMEOUT, second.close_reason()).await.unwrap();

@@ -240,10 +240,10 @@ async fn webhook_to_private_address_needs_permission_of_the_operator() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn webhook_of_two_hubs_is_sent_once() {
+    const TASKS: usize = 40;
     if !Postgres::is_available() {
         return;
     }
-    const TASKS: usize = 40;
     let receiver = HttpReceiver::start();
     let database = TestDatabase::postgres();
     let one = TestHub::with_settings(settings(), database.clone()).await;

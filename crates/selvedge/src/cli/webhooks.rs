@@ -69,13 +69,13 @@ pub(crate) enum WebhooksCommand {
 pub(crate) enum WebhookEventArg {
     /// A task ended with an outcome, or was cancelled.
     #[value(name = "task.finished")]
-    TaskFinished,
+    Finished,
     /// A task needs review.
     #[value(name = "task.needs_review")]
-    TaskNeedsReview,
+    NeedsReview,
     /// A task was given up after infrastructure failures.
     #[value(name = "task.dead")]
-    TaskDead,
+    Dead,
 }
 
 /// Forms of a webhook's requests.

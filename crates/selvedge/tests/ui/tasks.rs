@@ -123,7 +123,7 @@ fn task_page_tells_the_story_on_the_first_screen() {
         assert!(first.contains(part), "{part}: {first}");
     }
     let second = browser.text(".card:nth-child(2)");
-    for part in ["verified", "Was told", "sh test.sh", "best"] {
+    for part in ["verified", "Feedback", "sh test.sh", "best"] {
         assert!(second.contains(part), "{part}: {second}");
     }
 }

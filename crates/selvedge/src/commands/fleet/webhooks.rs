@@ -139,9 +139,9 @@ fn print_secret(issued: &IssuedWebhook, format: OutputFormat) -> Result<(), CliE
 
 const fn event_type(event: WebhookEventArg) -> WebhookEventType {
     match event {
-        WebhookEventArg::TaskFinished => WebhookEventType::TaskFinished,
-        WebhookEventArg::TaskNeedsReview => WebhookEventType::TaskNeedsReview,
-        WebhookEventArg::TaskDead => WebhookEventType::TaskDead,
+        WebhookEventArg::Finished => WebhookEventType::TaskFinished,
+        WebhookEventArg::NeedsReview => WebhookEventType::TaskNeedsReview,
+        WebhookEventArg::Dead => WebhookEventType::TaskDead,
     }
 }
 
