@@ -248,7 +248,7 @@ pub(super) fn judge(agent: &TestedAgent) {
     );
     let prompt = server.requests_of(2)[0].user_texts().concat();
     assert!(prompt.contains("+42"), "{prompt}");
-    let dirs = [env.work_dir(), env.home(), env.state()].map(|dir| dir.to_owned());
+    let dirs = [env.work_dir(), env.home(), env.state()];
     let found = env
         .command("find")
         .args(&dirs)
