@@ -3,10 +3,11 @@
 //!
 //! The commands that are found only repeat failed tests; whether a check passes is decided by its own command line.
 
+use std::cell::OnceCell;
 use std::io::Read;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::command_line::plain_words;
 use crate::workspace::DirHandle;
@@ -15,6 +16,8 @@ use crate::workspace::DirHandle;
 const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 /// Maximum depth of scripts that run scripts.
 const MAX_DEPTH: usize = 3;
+/// Maximum number of commands that are found, and of lines that are read for them: an agent can write the scripts.
+const MAX_COMMANDS: usize = 32;
 /// Where package managers install the programs that scripts call by their names.
 const INSTALLED_PROGRAMS: &str = "node_modules/.bin";
 
@@ -29,17 +32,37 @@ pub(crate) struct ScriptFolder<'a> {
 
 /// Returns the commands of a line that are run in its own directory, up to the first that needs a shell.
 pub(super) fn commands_of(line: &str, folder: ScriptFolder<'_>) -> Vec<Vec<String>> {
-    let mut found = Vec::new();
-    folder.collect_commands(line, 0, &mut found);
-    found
+    let mut search = CommandSearch {
+        folder,
+        scripts: OnceCell::new(),
+        found: Vec::new(),
+        lines: 0,
+    };
+    search.collect(line, 0);
+    search.found
 }
 
-impl ScriptFolder<'_> {
+/// A search for the commands of a line and of the scripts that it runs.
+struct CommandSearch<'a> {
+    folder: ScriptFolder<'a>,
+    /// The scripts of `package.json`, read when they are needed.
+    scripts: OnceCell<Map<String, Value>>,
+    found: Vec<Vec<String>>,
+    /// Number of lines that were read.
+    lines: usize,
+}
+
+impl CommandSearch<'_> {
     /// Returns whether all commands could be read, so that the next one is run in the same directory.
-    fn collect_commands(self, line: &str, depth: usize, found: &mut Vec<Vec<String>>) -> bool {
-        let commands = match plain_words(line) {
+    fn collect(&mut self, line: &str, depth: usize) -> bool {
+        self.lines += 1;
+        let commands: Vec<_> = match plain_words(line) {
             Some(argv) => vec![Some(argv)],
-            None => line.split("&&").map(plain_words).collect(),
+            None => line
+                .split("&&")
+                .take(MAX_COMMANDS)
+                .map(plain_words)
+                .collect(),
         };
         commands.into_iter().all(|argv| {
             let Some(argv) = argv else {
@@ -47,34 +70,47 @@ impl ScriptFolder<'_> {
             };
             match script_name(&argv) {
                 Some(name) if depth < MAX_DEPTH => match self.script(name) {
-                    Some(script) => self.collect_commands(&script, depth + 1, found),
-                    None => false,
+                    Some(script) if self.lines < MAX_COMMANDS => self.collect(&script, depth + 1),
+                    _ => false,
                 },
-                _ if depth == 0 => {
-                    found.push(argv);
-                    true
-                }
                 _ => {
-                    found.push(self.with_installed_program(argv));
-                    true
+                    self.found.push(if depth == 0 {
+                        argv
+                    } else {
+                        self.folder.with_installed_program(argv)
+                    });
+                    self.found.len() < MAX_COMMANDS
                 }
             }
         })
     }
 
-    /// Reads a script of `package.json`. Links are not followed, because an agent can write the folder.
-    fn script(self, name: &str) -> Option<String> {
+    fn script(&self, name: &str) -> Option<String> {
+        let scripts = self.scripts.get_or_init(|| self.folder.scripts());
+        scripts.get(name)?.as_str().map(str::to_owned)
+    }
+}
+
+impl ScriptFolder<'_> {
+    /// Reads the scripts of `package.json`; none if it cannot be read. Links are not followed, because an agent can
+    /// write the folder.
+    fn scripts(self) -> Map<String, Value> {
         let path = self.directory.join("package.json");
         let mut roots = self.roots.iter();
-        let manifest = roots.find_map(|root| DirHandle::open_root(root).ok()?.open(&path).ok())?;
+        let manifest = roots.find_map(|root| DirHandle::open_root(root).ok()?.open(&path).ok());
         let mut bytes = Vec::new();
-        manifest
-            .take(MAX_MANIFEST_BYTES)
-            .read_to_end(&mut bytes)
-            .ok()?;
-        let manifest: Value = serde_json::from_slice(&bytes).ok()?;
-        let script = manifest.get("scripts")?.get(name)?.as_str()?;
-        Some(script.to_owned())
+        let read = manifest.map(|file| file.take(MAX_MANIFEST_BYTES).read_to_end(&mut bytes));
+        let parsed = match read {
+            Some(Ok(_)) => serde_json::from_slice(&bytes).unwrap_or(Value::Null),
+            _ => Value::Null,
+        };
+        match parsed {
+            Value::Object(mut manifest) => match manifest.remove("scripts") {
+                Some(Value::Object(scripts)) => scripts,
+                _ => Map::new(),
+            },
+            _ => Map::new(),
+        }
     }
 
     /// Names the installed program of a script's command by its path, because only package managers search there.
@@ -118,7 +154,10 @@ mod tests {
             "unit": "mocha -u tdd 'a b'",
             "moved": "cd sub && mocha",
             "piped": "eslint . && mocha | tee log && jest",
-            "loop": "npm run loop"
+            "loop": "npm run loop",
+            "many": "npm run more && npm run more && npm run more && npm run more && npm run more && npm run more",
+            "more": "npm run most && npm run most && npm run most && npm run most && npm run most && npm run most",
+            "most": "a && a && a && a && a && a"
         }}"#;
         fs::write(at("package.json"), manifest).unwrap();
         let found = |line: &str| -> Vec<String> {
@@ -139,6 +178,8 @@ mod tests {
         assert_eq!(found("npm test -- --bail"), ["npm test -- --bail"]);
         assert_eq!(found("npm run missing"), [""; 0]);
         assert_eq!(found("npm run loop"), ["npm run loop"]);
+        assert!(found("npm run many").len() <= MAX_COMMANDS);
+        assert!(found(&vec!["a"; 1_000].join(" && ")).len() <= MAX_COMMANDS);
         // A command of the user's is the one on the search path.
         assert_eq!(found("mocha -g 'a && b'"), ["mocha -g a && b"]);
     }

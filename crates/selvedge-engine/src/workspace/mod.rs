@@ -95,7 +95,7 @@ pub struct Workspace {
     excludes: Option<PathBuf>,
     /// Content of stored trees.
     trees: TreeCache,
-    /// Whether nobody needs the files that a restore replaces.
+    /// Whether a restore may discard the files that it replaces, without a backup.
     is_disposable: bool,
 }
 

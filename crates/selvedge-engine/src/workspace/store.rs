@@ -23,6 +23,7 @@ use super::relative::RelativePath;
 use super::snapshot::DetailedSnapshot;
 use super::survey::Survey;
 use super::target::RestoreTarget;
+use super::tree_cache::TreeCache;
 
 /// Maximum size of a file that is read into memory.
 const MAX_WHOLE_READ_BYTES: u64 = 1024 * 1024;
@@ -209,8 +210,10 @@ impl<'a> SnapshotWriter<'a> {
             inventory.save(&self.workspace.shadow.inventory())?;
         }
         let Inventory { tree, files, .. } = inventory;
-        let stored = || RestoreTarget::of_stored(&files, content);
-        self.workspace.trees.put(&tree, stored);
+        if TreeCache::has_room_for(files.len()) {
+            let stored = || RestoreTarget::of_stored(&files, content);
+            self.workspace.trees.put(&tree, stored);
+        }
         Ok(DetailedSnapshot {
             tree,
             manifest,

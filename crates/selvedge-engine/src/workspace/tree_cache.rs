@@ -32,8 +32,13 @@ impl TreeCache {
         Some(content)
     }
 
+    /// Whether a tree with so many files can be remembered.
+    pub(super) const fn has_room_for(files: usize) -> bool {
+        files <= MAX_FILES
+    }
+
     /// Remembers a tree, and forgets the one whose last use is the longest ago. `content` is called unless the tree is
-    /// known.
+    /// known. A tree that is too large is not remembered.
     pub(super) fn put(
         &self,
         tree: &TreeId,
@@ -43,6 +48,9 @@ impl TreeCache {
             return known;
         }
         let content = Arc::new(content());
+        if !Self::has_room_for(content.files.len()) {
+            return content;
+        }
         let mut trees = self.lock();
         trees.push_back((tree.clone(), Arc::clone(&content)));
         let is_too_much = |trees: &RecentTrees| {
