@@ -8,7 +8,7 @@ pub(crate) const CLOSINGS: &str = "
            OR t.state IN ('succeeded', 'failed', 'cancelled', 'dead'))
     GROUP BY a.closed_as";
 
-/// Attempts after the first one of a task, by how the previous attempt ended. That does not change any more.
+/// Attempts after the first one of a task, by how the previous attempt ended. These numbers no longer change.
 pub(crate) const RETRIES: &str = "
     SELECT before.closed_as, count(*) FROM attempt a
     JOIN attempt before ON before.task_no = a.task_no AND before.attempt_number = a.attempt_number - 1

@@ -8,7 +8,7 @@ pub(crate) struct ExpiredRows {
 }
 
 /// The steps, in order of execution.
-pub(crate) const RETENTION_STEPS: [ExpiredRows; 5] = [
+pub(crate) const RETENTION_STEPS: [ExpiredRows; 6] = [
     ExpiredRows {
         sqlite: "DELETE FROM journal WHERE (task_no, seq) IN (
                      SELECT j.task_no, j.seq FROM journal j JOIN task t USING (task_no)
@@ -34,5 +34,9 @@ pub(crate) const RETENTION_STEPS: [ExpiredRows; 5] = [
     ExpiredRows {
         sqlite: "DELETE FROM webhook_delivery WHERE delivery_no IN (
                      SELECT delivery_no FROM webhook_delivery WHERE at < ?1 AND due_at IS NULL LIMIT ?2)",
+    },
+    ExpiredRows {
+        sqlite: "DELETE FROM login_session WHERE session_id IN (
+                     SELECT session_id FROM login_session WHERE expires_at < ?1 LIMIT ?2)",
     },
 ];

@@ -15,7 +15,7 @@ use crate::hub::sqlite::columns::damaged;
 use crate::hub::traits::{AuditStore, DatabaseStatus, StoreFuture};
 
 /// Whether a token `t` and a session `s` give access now.
-fn token_is_valid() -> String {
+pub(super) fn token_is_valid() -> String {
     format!("t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > {NOW})")
 }
 
@@ -171,11 +171,13 @@ async fn audit_entries(
 ) -> Result<Vec<AuditEntry>, HubStoreError> {
     let (after, before, order) = match query.order {
         AuditOrder::NewestFirst { before } => (0, before, "ORDER BY seq DESC"),
-        // Only transactions that ended before every running one: none of them can add an earlier entry.
+        // Only transactions that ended before every running one: none of them can add an earlier entry. Ids
+        // above all others are those of the database that this one was restored from.
         AuditOrder::OldestFirst { after } => (
             after,
             None,
-            "AND transaction_id < txid_snapshot_xmin(txid_current_snapshot()) ORDER BY seq",
+            "AND (transaction_id < txid_snapshot_xmin(txid_current_snapshot())
+                  OR transaction_id >= txid_snapshot_xmax(txid_current_snapshot())) ORDER BY seq",
         ),
     };
     let sql = format!(

@@ -10,6 +10,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/002_verdicts.sql"),
     include_str!("migrations/003_access.sql"),
     include_str!("migrations/004_webhooks.sql"),
+    include_str!("migrations/005_audit.sql"),
 ];
 
 /// Migrates the schema to this program's version; another hub that starts at the same time waits.

@@ -71,6 +71,18 @@ fn purge_deliveries_query() -> String {
     )
 }
 
+fn purge_sessions_query() -> String {
+    format!(
+        "WITH gone AS (
+             DELETE FROM login_session WHERE session_id IN (
+                 SELECT session_id FROM login_session WHERE expires_at < {NOW} - $1::bigint
+                 LIMIT $2 FOR UPDATE SKIP LOCKED)
+             RETURNING 1
+         )
+         SELECT count(*) FROM gone"
+    )
+}
+
 /// Removes a part of the data older than the limit. Returns the number of removed rows and of tasks that have
 /// nothing left.
 pub(super) async fn purge_step(
@@ -85,6 +97,7 @@ pub(super) async fn purge_step(
         (purge_keys_query(), limit),
         (purge_blobs_query(), limit.min(MAX_BLOBS)),
         (purge_deliveries_query(), limit),
+        (purge_sessions_query(), limit),
     ] {
         let rows = hub.rows(&sql, &[&older_than_ms, &limit]).await?;
         let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;

@@ -6,6 +6,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresHub;
+use super::access::token_is_valid;
 use super::columns::{NOW, PostgresColumns, text};
 use crate::hub::access::{AuditAction, AuditActor, LoginSession, NewLoginSession, RevokeOutcome};
 use crate::hub::error::HubStoreError;
@@ -22,7 +23,7 @@ fn insert_token_query(condition: &str) -> String {
     format!(
         "WITH t AS (
              INSERT INTO token (token_id, name, prefix, tenant, scopes, hash, created_at, expires_at)
-             SELECT $1, $2, $3, $4, $5, $6, now, now + least($7::bigint, 9000000000000000)
+             SELECT $1, $2, $3, $4, $5, $6, now, now + CASE WHEN $7::bigint IS NOT NULL THEN least($7::bigint, 9000000000000000) END
              FROM (SELECT {NOW} AS now) AS clock WHERE {condition}
              ON CONFLICT (token_id) DO UPDATE SET name = token.name
              RETURNING *, xmax = 0 AS is_new
@@ -59,13 +60,15 @@ impl PostgresHub {
         transaction
             .batch_execute("LOCK TABLE token IN SHARE ROW EXCLUSIVE MODE")
             .await?;
-        let valid = format!("revoked_at IS NULL AND (expires_at IS NULL OR expires_at > {NOW})");
+        let valid = token_is_valid();
         let sql = format!(
-            "SELECT t.tenant, t.name, t.revoked_at IS NOT NULL,
-                    t.scopes::jsonb ? 'admin' AND {valid} AND NOT EXISTS (
-                        SELECT 1 FROM token WHERE tenant = t.tenant AND token_id <> t.token_id
-                          AND scopes::jsonb ? 'admin' AND {valid})
-             FROM token t WHERE t.token_id = $1"
+            "SELECT given.tenant, given.name, given.revoked_at IS NOT NULL,
+                    EXISTS (SELECT 1 FROM token t
+                            WHERE t.token_id = $1 AND t.scopes::jsonb ? 'admin' AND {valid})
+                    AND NOT EXISTS (SELECT 1 FROM token t
+                            WHERE t.tenant = given.tenant AND t.token_id <> $1
+                              AND t.scopes::jsonb ? 'admin' AND {valid})
+             FROM token given WHERE given.token_id = $1"
         );
         let Some(row) = transaction.query_opt(&sql, &[&token_id]).await? else {
             return Ok(RevokeOutcome::NotFound);
@@ -179,8 +182,8 @@ impl TokenStore for PostgresHub {
     fn find_token_by_hash(&self, hash: [u8; 32]) -> StoreFuture<'_, Option<ApiToken>> {
         Box::pin(async move {
             let sql = format!(
-                "SELECT {TOKEN_COLUMNS} FROM token t
-                 WHERE hash = $1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > {NOW})"
+                "SELECT {TOKEN_COLUMNS} FROM token t WHERE hash = $1 AND {}",
+                token_is_valid()
             );
             let rows = self.rows(&sql, &[&hash.as_slice()]).await?;
             let first = rows.first().map(PostgresColumns::of);

@@ -18,7 +18,7 @@ use crate::hub::error::HubStoreError;
 use crate::hub::traits::{AuditStore, DatabaseStatus, StoreFuture};
 
 /// Whether a token `t` is valid at `:now`.
-const TOKEN_IS_VALID: &str =
+pub(super) const TOKEN_IS_VALID: &str =
     "t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :now)";
 /// Whether a session `s` has not ended by itself at `:now`.
 const SESSION_IS_OPEN: &str =
@@ -222,6 +222,7 @@ fn audit_entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>,
         AuditOrder::NewestFirst { before } => (0, before, "DESC"),
         AuditOrder::OldestFirst { after } => (after, None, "ASC"),
     };
+    let number = |seq: u64| i64::try_from(seq).unwrap_or(i64::MAX);
     let mut statement = db.prepare_cached(&format!(
         "SELECT seq, at, tenant, actor, token_id, channel, action, subject, detail FROM audit
          WHERE tenant = :tenant AND seq > :after AND (:before IS NULL OR seq < :before)
@@ -232,8 +233,8 @@ fn audit_entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>,
     ))?;
     let mut rows = statement.query(named_params! {
         ":tenant": query.tenant,
-        ":after": after,
-        ":before": before,
+        ":after": number(after),
+        ":before": before.map(number),
         ":actor": query.actor,
         ":action": query.action.map(AuditAction::as_str),
         ":subject": query.subject,

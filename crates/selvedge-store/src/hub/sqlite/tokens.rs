@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use uuid::Uuid;
 
+use super::access::TOKEN_IS_VALID;
 use super::columns::{damaged, parsed};
 use super::{SqliteHub, access};
 use crate::hub::access::{AuditAction, AuditActor, LoginSession, NewLoginSession, RevokeOutcome};
@@ -36,10 +37,10 @@ impl TokenStore for SqliteHub {
         let now = self.clock.now();
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(&format!(
-                "SELECT {TOKEN_COLUMNS} FROM token t
-                 WHERE hash = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)"
+                "SELECT {TOKEN_COLUMNS} FROM token t WHERE hash = :hash AND {TOKEN_IS_VALID}"
             ))?;
-            let found = query.query_row(params![hash, now], |row| Ok(read_token(row)));
+            let values = named_params! {":hash": hash, ":now": now};
+            let found = query.query_row(values, |row| Ok(read_token(row)));
             found.optional()?.transpose()
         }))
     }
@@ -142,11 +143,13 @@ fn revoke(
     let is_valid = token.expires_at.is_none_or(|at| at > now);
     let is_last = || -> Result<bool, HubStoreError> {
         Ok(db.query_row(
-            "SELECT NOT EXISTS (
-                 SELECT 1 FROM token WHERE tenant = ?1 AND token_id <> ?2 AND revoked_at IS NULL
-                   AND (expires_at IS NULL OR expires_at > ?3)
-                   AND EXISTS (SELECT 1 FROM json_each(scopes) WHERE value = 'admin'))",
-            params![token.tenant, id, now],
+            &format!(
+                "SELECT NOT EXISTS (
+                     SELECT 1 FROM token t
+                     WHERE tenant = :tenant AND token_id <> :id AND {TOKEN_IS_VALID}
+                       AND EXISTS (SELECT 1 FROM json_each(scopes) WHERE value = 'admin'))"
+            ),
+            named_params! {":tenant": token.tenant, ":id": id, ":now": now},
             |row| row.get(0),
         )?)
     };

@@ -46,6 +46,24 @@ impl StoreFixture {
             Self::Postgres(url) => Arc::new(PostgresHub::open(url, None, settings).await.unwrap()),
         }
     }
+
+    /// Executes a statement beside the store.
+    pub(super) async fn execute(&self, sql: &str) {
+        match self {
+            Self::Sqlite(directory) => {
+                let db = rusqlite::Connection::open(directory.path().join("deep/hub.db"));
+                db.unwrap().execute_batch(sql).unwrap();
+            }
+            Self::Postgres(url) => {
+                let connected = tokio_postgres::connect(url, tokio_postgres::NoTls).await;
+                let (client, connection) = connected.unwrap();
+                let driven = tokio::spawn(connection);
+                client.batch_execute(sql).await.unwrap();
+                drop(client);
+                driven.await.unwrap().unwrap();
+            }
+        }
+    }
 }
 
 pub(super) fn task(number: u128, priority: u8, labels: &[&str]) -> NewTask {

@@ -125,6 +125,7 @@ pub(super) async fn tokens_are_found_by_hash_until_expired_or_revoked(fixture: S
         poll_in_order((1..=8).map(|number| store.insert_first_token(token(number, None)))).await;
     let firsts: Vec<_> = firsts.into_iter().flatten().collect();
     assert_eq!(firsts.len(), 1, "one of several is the first");
+    assert_eq!(firsts[0].expires_at, None);
     assert_eq!(store.list_tokens().await.unwrap(), firsts);
     let lasting = store
         .insert_token(token(20, Some(3_600_000)))
