@@ -21,8 +21,8 @@ pub struct GeneratedToken {
     pub identity: NewApiToken,
 }
 
-/// Generates a token that is valid for so many milliseconds, or until it is revoked. The caller says who
-/// creates it, unless it is a program on the database.
+/// Generates a token that is valid for so many milliseconds, or until it is revoked. The caller sets its
+/// creator, unless that is a program on the database.
 pub fn generate_token(
     name: &str,
     tenant: &str,

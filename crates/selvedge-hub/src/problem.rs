@@ -48,6 +48,10 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, "bad-request", detail)
     }
 
+    pub(crate) fn is_unauthorized(&self) -> bool {
+        self.0.status == StatusCode::UNAUTHORIZED
+    }
+
     /// What is wrong, for people.
     pub(crate) fn detail(&self) -> &str {
         self.0.detail.as_deref().unwrap_or(&self.0.title)
@@ -59,6 +63,11 @@ impl ApiError {
             "not-found",
             format!("{what} not found"),
         )
+    }
+
+    pub(crate) fn no_random_numbers() -> Self {
+        let detail = "cannot get random numbers from the system";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "random", detail)
     }
 
     pub(crate) fn conflict(detail: impl Into<String>) -> Self {

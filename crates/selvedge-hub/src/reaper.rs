@@ -80,13 +80,16 @@ pub(crate) async fn purge_expired(hub: Arc<Hub>) {
     let keep = millis(hub.settings.retention);
     let keep_audit = millis(hub.settings.audit_retention);
     loop {
-        let gone = async {
-            let gone = hub.store.purge_expired(keep, PURGE_BATCH).await?;
-            Ok::<_, HubStoreError>(gone + hub.store.purge_audit(keep_audit, PURGE_BATCH).await?)
-        };
-        let gone = gone.await;
-        let gone = gone.inspect_err(|error| tracing::error!(%error, "cannot remove expired data"));
-        sleep(if gone.is_ok_and(|gone| gone > 0) {
+        let removed = [
+            hub.store.purge_expired(keep, PURGE_BATCH).await,
+            hub.store.purge_audit(keep_audit, PURGE_BATCH).await,
+        ]
+        .map(|removed| {
+            let shown =
+                |error: &HubStoreError| tracing::error!(%error, "cannot remove expired data");
+            removed.inspect_err(shown).is_ok_and(|count| count > 0)
+        });
+        sleep(if removed.contains(&true) {
             PURGE_PAUSE
         } else {
             PURGE_INTERVAL

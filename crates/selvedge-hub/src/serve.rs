@@ -3,6 +3,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ const MAX_HEAD_BYTES: usize = 32 * 1024;
 /// Maximum number of concurrent requests in one HTTP/2 connection, event streams included.
 const MAX_STREAMS: u32 = 128;
 
-/// How long open requests may take after the hub was told to stop.
+/// How long open requests may take while the hub shuts down.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A running hub.
@@ -151,17 +152,7 @@ async fn connection(
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
-    tokio::pin!(serving);
-    tokio::select! {
-        served = &mut serving => served.map_err(io::Error::other),
-        () = stopped(stopping) => {
-            serving.as_mut().graceful_shutdown();
-            // Connections that do not end in time are cut: clients repeat their requests and workers
-            // reconnect.
-            let _ = timeout(SHUTDOWN_TIMEOUT, serving).await;
-            Ok(())
-        }
-    }
+    serve_until_stopped(serving, |it| it.graceful_shutdown(), stopping).await
 }
 
 async fn http2_connection(
@@ -180,11 +171,22 @@ async fn http2_connection(
         .max_concurrent_streams(MAX_STREAMS)
         .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX))
         .serve_connection(TokioIo::new(socket), service);
+    serve_until_stopped(serving, |it| it.graceful_shutdown(), stopping).await
+}
+
+/// Serves a connection until it ends; when the hub stops, lets its open requests end.
+async fn serve_until_stopped<C: Future<Output = hyper::Result<()>>>(
+    serving: C,
+    begin_shutdown: impl FnOnce(Pin<&mut C>),
+    stopping: watch::Receiver<bool>,
+) -> Result<(), io::Error> {
     tokio::pin!(serving);
     tokio::select! {
         served = &mut serving => served.map_err(io::Error::other),
         () = stopped(stopping) => {
-            serving.as_mut().graceful_shutdown();
+            begin_shutdown(serving.as_mut());
+            // Connections that do not end in time are cut: clients repeat their requests and workers
+            // reconnect.
             let _ = timeout(SHUTDOWN_TIMEOUT, serving).await;
             Ok(())
         }

@@ -16,6 +16,8 @@ use serde_json::Value;
 use crate::problem::ApiError;
 use crate::settings::TaskDefaults;
 
+/// The rule of [`is_valid_name`].
+const NAME_RULE: &str = "must be 1 to 100 characters without control characters";
 /// Maximum number of retries, whatever a task requests.
 const MAX_RETRIES: u64 = 5;
 /// Maximum size of one text of a task in bytes.
@@ -235,15 +237,8 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
             ),
         );
     }
-    let odd =
-        |label: &&String| label.is_empty() || label.len() > 100 || label.contains(char::is_control);
-    if let Some(label) = task.labels.iter().find(odd) {
-        report_error(
-            "labels",
-            format!(
-                "invalid label {label:?}: must be 1 to 100 characters without control characters"
-            ),
-        );
+    if let Some(label) = task.labels.iter().find(|label| !is_valid_name(label)) {
+        report_error("labels", format!("invalid label {label:?}: {NAME_RULE}"));
     }
     if let Some(label) = task
         .labels
@@ -255,6 +250,20 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
             format!("invalid label {label:?}: the prefix `{RESERVED_LABEL_PREFIX}` is reserved"),
         );
     }
+}
+
+/// The name of a new token, webhook or schedule.
+pub(crate) fn requested_name(name: &str) -> Result<&str, ApiError> {
+    let name = name.trim();
+    if is_valid_name(name) {
+        Ok(name)
+    } else {
+        Err(ApiError::field("name", NAME_RULE))
+    }
+}
+
+fn is_valid_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().count() <= 100 && !name.contains(char::is_control)
 }
 
 fn apply_defaults(task: &mut Task, defaults: &TaskDefaults) {

@@ -112,7 +112,7 @@ pub struct TaskRelease {
     #[serde(default)]
     pub charged: bool,
     /// Whether this worker cannot run the task, for example because its agent is not installed: it goes to other workers
-    /// at once and is not charged, whatever `charged` says, which is for hubs that do not know this field.
+    /// at once and is not charged, regardless of `charged`, which is for hubs that do not know this field.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub declined: bool,
 }

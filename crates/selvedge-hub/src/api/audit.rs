@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Extension, Query, State};
+use axum::extract::{Extension, State};
 use selvedge_protocol::{AuditPage, AuditRow};
 use selvedge_store::hub::{AuditAction, AuditEntry, AuditOrder, AuditQuery};
 use serde::Deserialize;
 
 use crate::access::Caller;
 use crate::hub::Hub;
-use crate::problem::ApiError;
+use crate::problem::{ApiError, QueryParams};
 use crate::task_rows::timestamp;
 
-/// Number of entries of a page unless the request says otherwise, and at most.
+/// Number of entries of a page if the request has no `limit`.
 const DEFAULT_ENTRIES: usize = 100;
+/// Maximum number of entries of a page.
 const MAX_ENTRIES: usize = 1_000;
 
 /// Query parameters of the audit log.
@@ -32,7 +33,7 @@ pub(super) struct AuditParams {
 pub(super) async fn list(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
-    Query(params): Query<AuditParams>,
+    QueryParams(params): QueryParams<AuditParams>,
 ) -> Result<Json<AuditPage>, ApiError> {
     let order = match (params.after, params.before) {
         (Some(_), Some(_)) => {

@@ -173,7 +173,7 @@ fn parameters(operation: &Operation) -> Vec<Value> {
     let optional = |place: &'static str, parameters: &'static [(&str, &str)]| {
         parameters.iter().map(move |(name, description)| {
             let schema = match *name {
-                "after" | "days" | "limit" => json!({"type": "integer", "minimum": 0}),
+                "after" | "before" | "days" | "limit" => json!({"type": "integer", "minimum": 0}),
                 _ => json!({"type": "string"}),
             };
             json!({"name": name, "in": place, "description": description, "schema": schema})

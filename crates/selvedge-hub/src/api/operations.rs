@@ -373,7 +373,8 @@ pub const OPERATIONS: &[Operation] = &[
     operation("DELETE", "/api/v1/tokens/{id}", ADMIN, "Revokes a token, unless it is the last one of an administrator.", || {
         delete(tokens::revoke)
     })
-    .plain_response(204, JSON),
+    .plain_response(204, JSON)
+    .errors(&[409]),
     operation("GET", "/api/v1/sessions", ADMIN, "Lists the sessions of the dashboard.", || {
         get(sessions::list)
     })
@@ -390,7 +391,8 @@ pub const OPERATIONS: &[Operation] = &[
         || get(audit::list),
     )
     .query(AUDIT_QUERY)
-    .response_schema(200, schema_of::<AuditPage>),
+    .response_schema(200, schema_of::<AuditPage>)
+    .errors(&[422]),
     operation("GET", "/api/v1/webhooks", ADMIN, "Lists webhooks.", || get(webhooks::list))
         .response_schema(200, schema_of::<WebhookPage>),
     operation(
@@ -429,7 +431,8 @@ pub const OPERATIONS: &[Operation] = &[
     operation("GET", "/readyz", OperationAccess::Open, "Checks whether the hub's store is available.", || {
         get(probes::readiness)
     })
-    .plain_response(200, "text/plain"),
+    .plain_response(200, "text/plain")
+    .errors(&[503]),
     operation("GET", "/openapi.json", OperationAccess::Open, "Returns this API as an OpenAPI document.", || {
         get(openapi::serve_document)
     }),

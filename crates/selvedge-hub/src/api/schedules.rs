@@ -38,13 +38,7 @@ pub(super) async fn create(
     body: BodyResult,
 ) -> Result<Response, ApiError> {
     let request: ScheduleRequest = parse_json(&read_body(body)?)?;
-    let name = request.name.trim();
-    if name.is_empty() || name.len() > 100 || name.contains(char::is_control) {
-        return Err(ApiError::field(
-            "name",
-            "must be 1 to 100 characters without control characters",
-        ));
-    }
+    let name = validate::requested_name(&request.name)?;
     let task = request.task.to_string();
     let checked = validate::task(task.as_bytes(), &hub.settings.defaults)?;
     if checked.task.task_id.is_some() {

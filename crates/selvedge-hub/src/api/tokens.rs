@@ -17,6 +17,7 @@ use crate::auth::generate_token;
 use crate::hub::Hub;
 use crate::problem::ApiError;
 use crate::service::{Actor, parse_json};
+use crate::validate;
 
 pub(super) async fn list(
     State(hub): State<Arc<Hub>>,
@@ -37,13 +38,7 @@ pub(super) async fn create_token(
     body: BodyResult,
 ) -> Result<Response, ApiError> {
     let request: TokenRequest = parse_json(&read_body(body)?)?;
-    let name = request.name.trim();
-    if name.is_empty() || name.len() > 100 || name.contains(char::is_control) {
-        return Err(ApiError::field(
-            "name",
-            "must be 1 to 100 characters without control characters",
-        ));
-    }
+    let name = validate::requested_name(&request.name)?;
     if request.scopes.is_empty() {
         return Err(ApiError::field("scopes", "must not be empty"));
     }
@@ -52,15 +47,8 @@ pub(super) async fn create_token(
     if lasts.is_some_and(|lasts| lasts <= 0) {
         return Err(ApiError::field("expires_at", "must be in the future"));
     }
-    let mut generated =
-        generate_token(name, &caller.0.tenant, &request.scopes, lasts).map_err(|_| {
-            let status = StatusCode::SERVICE_UNAVAILABLE;
-            ApiError::new(
-                status,
-                "random",
-                "cannot get random numbers from the system",
-            )
-        })?;
+    let mut generated = generate_token(name, &caller.0.tenant, &request.scopes, lasts)
+        .map_err(|_| ApiError::no_random_numbers())?;
     generated.identity.created_by = Actor::from(caller).into();
     let identity = hub.store.insert_token(generated.identity).await?;
     let issued = IssuedToken {

@@ -21,6 +21,7 @@ use crate::hub::Hub;
 use crate::problem::{ApiError, QueryParams};
 use crate::service::parse_json;
 use crate::task_rows::timestamp;
+use crate::validate;
 use crate::webhooks::{SECRET_BYTES, parse_url, secret_text};
 
 /// Maximum number of webhooks of a tenant: each adds a row to every change of a task's state.
@@ -45,13 +46,7 @@ pub(super) async fn create(
     body: BodyResult,
 ) -> Result<Response, ApiError> {
     let request: WebhookRequest = parse_json(&read_body(body)?)?;
-    let name = request.name.trim();
-    if name.is_empty() || name.len() > 100 || name.contains(char::is_control) {
-        return Err(ApiError::field(
-            "name",
-            "must be 1 to 100 characters without control characters",
-        ));
-    }
+    let name = validate::requested_name(&request.name)?;
     if request.url.len() > 2_000 {
         return Err(ApiError::field("url", "must be at most 2000 characters"));
     }
@@ -64,14 +59,7 @@ pub(super) async fn create(
         )));
     }
     let mut secret = vec![0; SECRET_BYTES];
-    getrandom::fill(&mut secret).map_err(|_| {
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        ApiError::new(
-            status,
-            "random",
-            "cannot get random numbers from the system",
-        )
-    })?;
+    getrandom::fill(&mut secret).map_err(|_| ApiError::no_random_numbers())?;
     let webhook_id = Uuid::now_v7();
     let new = NewWebhook {
         webhook_id,
@@ -142,7 +130,7 @@ fn webhook_row(webhook: &Webhook) -> WebhookRow {
     }
 }
 
-/// The URL without what is a secret: whoever knows the path of such a webhook can send messages.
+/// The URL without its secret part: the path of such a webhook is enough to send messages.
 fn visible_url(url: &str, format: WebhookFormat) -> String {
     let parsed = reqwest::Url::parse(url);
     match (format, parsed) {

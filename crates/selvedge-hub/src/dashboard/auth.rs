@@ -56,12 +56,13 @@ impl SessionAuthenticator {
 
     /// The session of a cookie. Values are too long to be guessed, so they are not counted as guesses: pages
     /// that are still open after the end of their session must not block the next login.
-    async fn find_session(&self, cookie: &str) -> Option<LoginSession> {
+    async fn find_session(&self, cookie: &str) -> Result<Option<LoginSession>, LoginError> {
         let hash = auth::hash_secret(cookie);
         let found = self.hub.store().find_session_by_hash(hash).await;
-        found
-            .inspect_err(|error| tracing::error!(%error, "cannot find a session"))
-            .ok()?
+        found.map_err(|error| {
+            tracing::error!(%error, "cannot find a session");
+            LoginError::Unavailable("The hub cannot read its sessions now. Try again.".to_owned())
+        })
     }
 }
 
@@ -100,45 +101,60 @@ impl Authenticator for SessionAuthenticator {
         from: IpAddr,
     ) -> BoxFuture<'a, Result<String, LoginError>> {
         Box::pin(async move {
-            let token = self.hub.identify(secret, from).await.ok();
-            match token.filter(|token| auth::has_scope(token, Scope::Read)) {
-                Some(token) => {
-                    self.hub.record_token_use(token.token_id).await;
-                    self.begin_session(token).await
+            let token = match self.hub.identify(secret, from).await {
+                Ok(token) if !auth::has_scope(&token, Scope::Read) => {
+                    return Err(LoginError::InvalidToken);
                 }
-                None => Err(LoginError::InvalidToken),
+                Ok(token) => token,
+                Err(error) if error.is_unauthorized() => {
+                    return Err(LoginError::InvalidToken);
+                }
+                Err(error) => return Err(LoginError::Unavailable(error.detail().to_owned())),
+            };
+            if !self.hub.limits.allow_request(token.token_id) {
+                let detail = "Too many requests with this token. Try again later.";
+                return Err(LoginError::Unavailable(detail.to_owned()));
             }
+            self.hub.record_token_use(token.token_id).await;
+            self.begin_session(token).await
         })
     }
 
-    fn find_user<'a>(&'a self, cookie: &'a str, _: IpAddr) -> BoxFuture<'a, Option<DashboardUser>> {
+    fn find_user<'a>(
+        &'a self,
+        cookie: &'a str,
+        _: IpAddr,
+    ) -> BoxFuture<'a, Result<Option<DashboardUser>, LoginError>> {
         Box::pin(async move {
             let session = self.find_session(cookie).await?;
-            if !auth::has_scope(&session.token, Scope::Read) {
-                return None;
-            }
+            let may_read = |session: &LoginSession| auth::has_scope(&session.token, Scope::Read);
+            let Some(session) = session.filter(may_read) else {
+                return Ok(None);
+            };
             self.hub.record_session_use(session.session_id).await;
-            Some(DashboardUser {
+            Ok(Some(DashboardUser {
                 can_act: auth::has_scope(&session.token, Scope::Submit),
                 name: session.token.name,
                 tenant: Some(session.token.tenant),
                 token_id: Some(session.token.token_id),
                 session_id: Some(session.session_id),
-            })
+            }))
         })
     }
 
-    fn log_out<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, ()> {
+    fn log_out<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, Result<(), LoginError>> {
         Box::pin(async move {
-            let Some(session) = self.find_session(cookie).await else {
-                return;
+            let Some(session) = self.find_session(cookie).await? else {
+                return Ok(());
             };
             let (id, by) = (session.session_id, actor(&session.token));
             let ended = self.hub.store().end_session(session.token.tenant, id, by);
-            if let Err(error) = ended.await {
+            ended.await.map_err(|error| {
                 tracing::error!(%error, "cannot end a session");
-            }
+                LoginError::Unavailable("The hub cannot end the session now. Try again.".to_owned())
+            })?;
             self.hub.active_access.end_session(id);
+            Ok(())
         })
     }
 

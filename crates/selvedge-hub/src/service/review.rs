@@ -44,7 +44,8 @@ pub(crate) async fn review(
     // Tokens of one name count as one user.
     if hub.settings.forbid_self_review && view.submitted_by == actor.name {
         return Err(ServiceError::Forbidden(
-            "the submitter of a task may not review it on this hub; ask somebody else".to_owned(),
+            "the submitter of a task may not review it on this hub; ask another reviewer"
+                .to_owned(),
         ));
     }
     let change = review_change(hub, actor, &view.row, order).await?;

@@ -125,7 +125,7 @@ pub(crate) struct WorkerRegistry {
 
 impl WorkerRegistry {
     /// Registers a worker's session. An older session of the same process ends, and so does one of another
-    /// process of the same name if nothing was heard from it within `alive_within`: the worker was restarted,
+    /// process of the same name if it has sent nothing within `alive_within`: the worker was restarted,
     /// perhaps on another machine. If that process is alive, there are two workers of one name, and the new one
     /// is refused.
     pub(crate) fn connect(

@@ -1,5 +1,5 @@
-//! Addresses that webhooks may be sent to: only public ones, unless the operator allows others. Otherwise whoever
-//! may create a webhook could reach the services of the hub's own network.
+//! Addresses that webhooks may be sent to: only public ones, unless the operator allows others. Otherwise users
+//! who may create webhooks could reach the services of the hub's own network.
 //!
 //! Names are checked after their resolution, by the resolver that the connection itself uses, so a name that
 //! resolves differently the next time gains nothing.

@@ -126,6 +126,11 @@ impl SpawnedProgram {
         let _ = rustix::process::kill_process(self.pid, Signal::TERM);
     }
 
+    /// Sends SIGHUP to the program alone.
+    pub fn hang_up(&self) {
+        let _ = rustix::process::kill_process(self.pid, Signal::HUP);
+    }
+
     /// Sends SIGKILL to the program alone; its children keep running.
     pub fn kill(&self) {
         let _ = rustix::process::kill_process(self.pid, Signal::KILL);

@@ -117,7 +117,7 @@ pub(crate) struct ServeArgs {
 pub(crate) enum HubCommand {
     /// Create an administrator's token directly in the database.
     ///
-    /// For a hub of whose administrators nobody has a token any more. Whoever can open the database may do it. The
+    /// For a hub whose administrators have all lost their tokens. Access to the database is required. The new
     /// token is valid for 24 hours, and its creation is in the audit log. Stop a hub with an SQLite file first.
     RecoverAdmin {
         /// Write the token to this new file, readable only by you, instead of printing it.

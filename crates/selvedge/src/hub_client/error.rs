@@ -121,7 +121,9 @@ impl From<HubError> for CliError {
             401 => cli_error.hint(
                 "the token is unknown, revoked or expired; create another with `selvedge tokens add`",
             ),
-            403 => cli_error.hint("the token lacks the required scope"),
+            403 if problem.kind.ends_with(":scope") => {
+                cli_error.hint("the token lacks the required scope")
+            }
             _ => cli_error,
         }
     }

@@ -103,7 +103,11 @@ impl Authenticator for OneTimeLoginLink {
         Box::pin(async move { self.log_in(secret) })
     }
 
-    fn find_user<'a>(&'a self, cookie: &'a str, _: IpAddr) -> BoxFuture<'a, Option<DashboardUser>> {
+    fn find_user<'a>(
+        &'a self,
+        cookie: &'a str,
+        _: IpAddr,
+    ) -> BoxFuture<'a, Result<Option<DashboardUser>, LoginError>> {
         let is_logged_in = self.secrets.lock().sessions.contains(&hash(cookie));
         let user = is_logged_in.then(|| DashboardUser {
             name: "this machine".to_owned(),
@@ -112,15 +116,15 @@ impl Authenticator for OneTimeLoginLink {
             token_id: None,
             session_id: None,
         });
-        Box::pin(async move { user })
+        Box::pin(async move { Ok(user) })
     }
 
-    fn log_out<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, ()> {
+    fn log_out<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, Result<(), LoginError>> {
         self.secrets
             .lock()
             .sessions
             .retain(|session| *session != hash(cookie));
-        Box::pin(async {})
+        Box::pin(async { Ok(()) })
     }
 }
 

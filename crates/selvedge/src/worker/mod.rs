@@ -358,7 +358,7 @@ impl WorkerRuntime {
         self.idle_since.checked_add(timeout)
     }
 
-    /// Ends the work on all tasks after the hub has rejected this worker: nothing can be handed in any more. The
+    /// Ends the work on all tasks after the hub has rejected this worker: its results are no longer accepted. The
     /// hub assigns the tasks again when their leases expire.
     fn give_up_tasks(&mut self, error: &HubError) {
         self.draining = true;

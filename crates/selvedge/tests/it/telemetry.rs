@@ -139,7 +139,7 @@ fn trace_has_run_attempts_sessions_and_checks() {
     assert_eq!(parent(&session(2)), id("attempt 2 #1"));
     assert_eq!(parent("verification #1"), id("attempt 1 #1"));
     assert_eq!(parent("check grep -q good out #1"), id("baseline #1"));
-    // What the agent of the last attempt was told.
+    // The context that the agent of the last attempt got.
     assert_eq!(
         std::fs::read_to_string(traceparent).unwrap(),
         format!("00-4bf92f3577b34da6a3ce929d0e0e4736-{}-01", id(&session(2)))

@@ -10,7 +10,7 @@ use crate::output::{OutputFormat, json};
 use crate::streams::output_failed;
 use crate::terminal::{one_line, style};
 
-/// Number of entries unless `--limit` says otherwise.
+/// Number of entries without `--limit`.
 const DEFAULT_ENTRIES: u64 = 50;
 /// The hub's maximum.
 const ENTRIES_PER_PAGE: u64 = 1_000;

@@ -24,7 +24,7 @@ const MAX_RECONNECT_DELAY: Duration = Duration::from_secs(10);
 /// How long after Ctrl-C another one cancels the task.
 const CANCEL_OFFER: Duration = Duration::from_secs(5);
 
-/// Follows a task that somebody submitted until it ends or awaits review; returns the exit code.
+/// Follows a submitted task until it ends or awaits review; returns the exit code.
 pub(super) async fn watch_task(
     hub: &HubClient,
     task: TaskId,
@@ -112,7 +112,7 @@ fn print_goes_on(task: TaskId, cancel_offer: Option<Duration>) {
     errln!("  {} selvedge cancel {id}", style::dim("cancel:"));
 }
 
-/// Whether the hub can be reached, as the user was told.
+/// Whether the hub can be reached, as last shown to the user.
 #[derive(Debug, Default)]
 struct HubConnectionStatus {
     is_lost: bool,

@@ -71,7 +71,7 @@ async fn list_sessions(hub: &HubClient, format: OutputFormat) -> Result<u8, CliE
     match format {
         OutputFormat::Json => json::print_json(&page.sessions),
         OutputFormat::Jsonl => page.sessions.iter().for_each(json::print_json),
-        OutputFormat::Human if page.sessions.is_empty() => errln!("nobody is signed in"),
+        OutputFormat::Human if page.sessions.is_empty() => errln!("no sessions"),
         OutputFormat::Human => page
             .sessions
             .iter()

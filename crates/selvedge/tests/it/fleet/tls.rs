@@ -73,24 +73,17 @@ fn tls_rejects_unusable_certificate_before_listening() {
 fn tls_certificate_is_read_again_on_sighup() {
     let fleet = HubFixture::with_tls("true");
     let hub = fleet.hub.as_ref().unwrap();
-    let hang_up = || {
-        let pid = hub.pid().to_string();
-        let status = std::process::Command::new("kill")
-            .args(["-HUP", &pid])
-            .status();
-        assert!(status.unwrap().success());
-    };
     let folder = fleet.env.root().join("tls");
     let old_key = std::fs::read(folder.join("server.key")).unwrap();
     // A certificate with the key of another one: the hub keeps the previous one.
     let new = TestCa::with_server_certificate(&folder, &["127.0.0.1"]);
     let new_key = std::fs::read(new.server_key_path()).unwrap();
     std::fs::write(new.server_key_path(), old_key).unwrap();
-    hang_up();
+    hub.hang_up();
     hub.wait_for_stderr("the previous one stays in use");
     fleet.run(&["list"]).assert_code(9);
     std::fs::write(new.server_key_path(), new_key).unwrap();
-    hang_up();
+    hub.hang_up();
     hub.wait_for_stderr("the certificate was read again");
     // The clients trust the new authority only.
     fleet.run(&["list"]).assert_code(0);
