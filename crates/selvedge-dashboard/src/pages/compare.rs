@@ -1,4 +1,4 @@
-//! Two attempts side by side: what each was told, what it changed, and what came of it.
+//! Two attempts side by side: the feedback that each got, what it changed, and what came of it.
 
 use askama::Template;
 use jiff::Timestamp;

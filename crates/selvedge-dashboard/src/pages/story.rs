@@ -22,7 +22,7 @@ pub(crate) struct AttemptCard {
     pub(crate) tone: &'static str,
     pub(crate) verdict: String,
     pub(crate) who: String,
-    pub(crate) told: Vec<String>,
+    pub(crate) feedback: Vec<String>,
     pub(crate) changes: Option<ChangesView>,
     /// What the problems are: failures, or findings of work that may still count.
     pub(crate) problems_label: &'static str,
@@ -115,7 +115,7 @@ impl AttemptCard {
             tone: attempt.verdict.tone().class(),
             verdict: attempt.verdict.words(),
             who,
-            told: attempt.told.clone(),
+            feedback: attempt.feedback.clone(),
             changes: changes.get(&number).map(|it| ChangesView::new(it)),
             problems_label: match attempt.verdict.tone() {
                 Tone::Bad => "Failed",

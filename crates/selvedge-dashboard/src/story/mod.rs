@@ -1,4 +1,4 @@
-//! The story of a run: what each attempt failed on, what its agent was told, whether all gates accept it, and
+//! The story of a run: what each attempt failed on, the feedback that its agent got, whether all gates accept it, and
 //! whose files are left. Pure: computed from a [`Run`] alone, for the task page, the comparison and the list.
 
 mod tests_grid;
@@ -70,8 +70,8 @@ pub struct AttemptStory {
     pub problems: Vec<AttemptProblem>,
     /// Number of further problems.
     pub more_problems: usize,
-    /// What the agent was told about the attempt before: the first lines of the corrective prompt.
-    pub told: Vec<String>,
+    /// Feedback on the attempt before: the first lines of the corrective prompt.
+    pub feedback: Vec<String>,
     /// Tests or checks that failed and passed.
     pub tally: Option<TestTally>,
     /// Elapsed time of session, checks and judges, in milliseconds; so far, for an open attempt.
@@ -201,7 +201,7 @@ impl AttemptStory {
             verdict: AttemptVerdict::of(run, attempt),
             problems,
             more_problems,
-            told: attempt
+            feedback: attempt
                 .prompt
                 .correction
                 .as_deref()
@@ -384,13 +384,14 @@ fn prompt_excerpt(correction: &str, before: &[AttemptProblem]) -> Vec<String> {
     let lines = lines.take_while(|line| !line.starts_with("PASSED CHECKS"));
     let lines: Vec<&str> = lines.filter(|line| !is_fixed(line)).collect();
     let is_feedback = correction.contains("A REVIEWER REJECTED THE WORK:");
-    let mut told: Vec<&str> = lines.iter().filter(names_problem).copied().collect();
+    let mut excerpt: Vec<&str> = lines.iter().filter(names_problem).copied().collect();
     // A reviewer's words come first and are not marked.
-    if told.is_empty() || is_feedback {
-        told.clone_from(&lines);
+    if excerpt.is_empty() || is_feedback {
+        excerpt.clone_from(&lines);
     }
-    let told = told.into_iter().take(EXCERPT_LINES);
-    told.map(|line| single_line(line.trim_start_matches("- "), EXCERPT_CHARS))
+    let excerpt = excerpt.into_iter().take(EXCERPT_LINES);
+    excerpt
+        .map(|line| single_line(line.trim_start_matches("- "), EXCERPT_CHARS))
         .collect()
 }
 

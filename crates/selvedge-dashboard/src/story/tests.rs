@@ -112,7 +112,7 @@ fn story_tells_failure_prompt_and_recovery() {
     assert_eq!((story.best, story.left), (Some(3), TreeLeft::Attempt(3)));
 
     let first = &story.attempts[0];
-    assert_eq!(first.told, Vec::<String>::new());
+    assert_eq!(first.feedback, Vec::<String>::new());
     assert_eq!((first.problems.len(), first.more_problems), (2, 0));
     let problem = &first.problems[0];
     assert_eq!(
@@ -121,7 +121,7 @@ fn story_tells_failure_prompt_and_recovery() {
     );
     assert_eq!(problem.location.as_deref(), Some("a.py:12"));
     assert_eq!(
-        story.attempts[1].told,
+        story.attempts[1].feedback,
         ["pytest: FAIL (exited with 1)", "a.py:12 assert 3 == 4"]
     );
     let counts: Vec<_> = story

@@ -57,7 +57,7 @@ fn push_inline(markup: &mut Markup, line: &str) {
             ("**", "<b>", "</b>")
         };
         let inner = marked.strip_prefix(mark).and_then(|it| it.split_once(mark));
-        // An empty pair, or text beside spaces, is no mark.
+        // An empty pair, or one with spaces inside of its marks, is plain text.
         let inner = inner.filter(|(text, _)| !text.is_empty() && text.trim() == *text);
         if let Some((text, after)) = inner {
             markup.push_tag(open);

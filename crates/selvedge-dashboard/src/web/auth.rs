@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use super::respond::{FormResult, form_fields, is_local_path, redirect_to, render_page};
 use super::stream::end_stream_with;
 use super::theme::theme_of;
-use super::{Dashboard, LoginMethod, SharedDashboard};
+use super::{Dashboard, LoginError, LoginMethod, SharedDashboard};
 use crate::backend::DashboardUser;
 use crate::pages::{LoginPage, NavItem, PageFrame};
 
@@ -71,11 +71,16 @@ pub(super) async fn require_login(
     next: Next,
 ) -> Response {
     let from = client_address(request.extensions());
-    let Some(login) = find_session(&dashboard, request.headers(), from).await else {
-        // After the login, the reader continues here.
-        let path = request.uri().path_and_query();
-        let path = path.map_or("/", PathAndQuery::as_str);
-        return login_page(&dashboard, StatusCode::UNAUTHORIZED, "", path);
+    // After the login, the reader continues here.
+    let path = request.uri().path_and_query();
+    let path = path.map_or("/", PathAndQuery::as_str);
+    let login = match find_session(&dashboard, request.headers(), from).await {
+        Ok(Some(login)) => login,
+        Ok(None) => return login_page(&dashboard, StatusCode::UNAUTHORIZED, "", path),
+        Err(error) => {
+            let why = error.to_string();
+            return login_page(&dashboard, error.status(), &why, path);
+        }
     };
     let user = login.user.clone();
     request.extensions_mut().insert(login);
@@ -93,17 +98,19 @@ async fn find_session(
     dashboard: &Dashboard,
     headers: &HeaderMap,
     from: IpAddr,
-) -> Option<LoginSession> {
-    let cookie = find_cookie(headers, dashboard.authenticator.cookie_name())?;
+) -> Result<Option<LoginSession>, LoginError> {
+    let Some(cookie) = find_cookie(headers, dashboard.authenticator.cookie_name()) else {
+        return Ok(None);
+    };
     let user = dashboard.authenticator.find_user(&cookie, from).await?;
     let csrf = hex(&Sha256::digest(format!("csrf of {cookie}")));
-    Some(LoginSession {
+    Ok(user.map(|user| LoginSession {
         user,
         has_fleet: dashboard.has_fleet,
         theme: theme_of(headers),
         csrf,
         cookie,
-    })
+    }))
 }
 
 fn find_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
@@ -181,7 +188,7 @@ async fn log_in(dashboard: &Dashboard, secret: &str, from: IpAddr, next: &str) -
         Ok(value) => value,
         Err(error) => {
             let why = error.to_string();
-            return login_page(dashboard, StatusCode::UNAUTHORIZED, &why, next);
+            return login_page(dashboard, error.status(), &why, next);
         }
     };
     // A page instead of a redirect: the cookie is not sent in a redirect chain that began at another site.
@@ -204,7 +211,9 @@ pub(super) async fn post_logout(
     if !login.accepts_form_token(&form_fields(sent).csrf) {
         return redirect_to("/");
     }
-    dashboard.authenticator.log_out(&login.cookie).await;
+    if let Err(error) = dashboard.authenticator.log_out(&login.cookie).await {
+        return login_page(&dashboard, error.status(), &error.to_string(), "/");
+    }
     with_cookie(&dashboard, "", "; Max-Age=0", redirect_to("/login"))
 }
 

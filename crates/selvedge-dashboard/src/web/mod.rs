@@ -29,6 +29,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use futures_util::future::BoxFuture;
@@ -67,9 +68,19 @@ pub enum LoginError {
     /// The one-time link was used before.
     #[error("This link was already used. The terminal shows a new one.")]
     UsedLink,
-    /// No session can be created; contains the reason.
+    /// Sessions cannot be created or read now; contains the reason.
     #[error("{0}")]
     Unavailable(String),
+}
+
+impl LoginError {
+    /// The status of the answer.
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::InvalidToken | Self::InvalidLink | Self::UsedLink => StatusCode::UNAUTHORIZED,
+            Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
 }
 
 /// Decides who may log in.
@@ -95,10 +106,10 @@ pub trait Authenticator: Send + Sync {
         &'a self,
         cookie: &'a str,
         from: IpAddr,
-    ) -> BoxFuture<'a, Option<DashboardUser>>;
+    ) -> BoxFuture<'a, Result<Option<DashboardUser>, LoginError>>;
 
     /// Invalidates a cookie's value, where that is possible.
-    fn log_out<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, ()>;
+    fn log_out<'a>(&'a self, cookie: &'a str) -> BoxFuture<'a, Result<(), LoginError>>;
 
     /// Returns once a user's access has ended: then their event streams end.
     fn access_ended(&self, user: &DashboardUser) -> BoxFuture<'static, ()> {

@@ -171,7 +171,7 @@ fn tap_tests_with_titles_are_named_by_them() {
     );
 }
 
-/// Totals of a program that is no known test runner.
+/// Totals of a program that is not a known test runner.
 #[test]
 fn totals_are_not_names_of_tests() {
     let log = b"./test/test_strict\nPASSED: 16\nFAILED: 0\n";

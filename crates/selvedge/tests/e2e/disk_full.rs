@@ -33,7 +33,7 @@ fn full_disk_is_9_and_the_run_resumes_with_free_space() {
         out.stdout,
         out.stderr
     );
-    assert!(out.stderr.contains("full"), "it says why: {}", out.stderr);
+    assert!(out.stderr.contains("full"), "no reason: {}", out.stderr);
     assert!(
         out.stdout.contains("resumed: 0"),
         "{}\n{}",
