@@ -27,7 +27,8 @@ pub(crate) fn resolve_judging(
         ))
         .hint("run `git init` to make the directory a repository, or omit --tier"));
     }
-    let judges = choose(&settings.judges, &settings.agents, worker).map_err(CliError::usage)?;
+    let judges =
+        choose(&settings.judges, &settings.agents, worker).map_err(CliError::of_this_machine)?;
     for judge in judges
         .iter()
         .filter(|_| !settings.sandbox.agents_in_image())
@@ -49,7 +50,7 @@ pub(crate) fn resolve_judging(
 /// the verdict would be worth less than requested.
 fn tiers_above_checks(tier: u8, settings: &ResolvedConfig) -> Result<Vec<u8>, CliError> {
     let switched_off = |tier: u8| {
-        CliError::usage(format!("tier {tier} is disabled")).hint(format!(
+        CliError::of_this_machine(format!("tier {tier} is disabled")).hint(format!(
             "set `judging.tier{tier}_enabled`, or use a lower --tier"
         ))
     };

@@ -23,6 +23,14 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         .map_err(|error| error.error)
 }
 
+/// Replaces or creates a file that only its owner can read; after a crash of the machine it has either content.
+pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_temporary(path, bytes, PRIVATE_MODE)?
+        .persist(path)
+        .map_err(|error| error.error)?;
+    File::open(parent_dir(path))?.sync_all()
+}
+
 /// Creates a file that only its owner can read. Fails if it exists.
 pub(crate) fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write_temporary(path, bytes, PRIVATE_MODE)?

@@ -44,12 +44,18 @@ pub(crate) enum SettingsError {
     #[error(transparent)]
     Invalid(#[from] ConfigError),
     /// The file exists but cannot be read.
-    #[error("cannot read {}", path.display())]
-    Unreadable {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable { path: PathBuf, error: io::Error },
+}
+
+impl SettingsError {
+    /// Whether a repository's file causes it, which is the same on every machine.
+    pub(crate) fn is_of_repository(&self) -> bool {
+        match self {
+            Self::Invalid(ConfigError(diagnostic)) => diagnostic.span.source.is_repository(),
+            Self::Unreadable { path, .. } => path.ends_with(REPOSITORY_FILE),
+        }
+    }
 }
 
 /// The process's environment, without variables that are not Unicode.
@@ -109,9 +115,9 @@ fn read_optional(path: &Path) -> Result<Option<String>, SettingsError> {
     match text() {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(SettingsError::Unreadable {
+        Err(error) => Err(SettingsError::Unreadable {
             path: path.to_owned(),
-            source,
+            error,
         }),
     }
 }

@@ -10,57 +10,75 @@ use selvedge_core::route::{EXTERNAL_AGENT, SHELL_AGENT, route};
 use selvedge_engine::agents::check_program;
 use selvedge_protocol::WorkerCapabilities;
 
-use super::sandbox::SandboxDescription;
+use super::sandbox::{SandboxDescription, describe_sandbox};
 use super::task_runner::TaskError;
 use crate::settings;
 
-/// The agents in the settings of this machine.
+/// What the worker announces to the hub.
 #[derive(Debug)]
-pub(super) struct MachineAgents {
-    /// `None` if the settings cannot be loaded.
-    settings: Option<ResolvedConfig>,
-    root: PathBuf,
+pub(super) struct AnnouncedMachine {
+    pub(super) capabilities: WorkerCapabilities,
+    /// The sandbox in a few words; `None` if the settings cannot be loaded.
+    pub(super) sandbox: Option<String>,
 }
 
-impl MachineAgents {
-    /// Loads the worker's own settings, without those of any repository.
-    pub(super) fn load(root: &Path, environment: &[(String, String)]) -> Self {
-        let loaded = settings::load(root, &Flags::default(), environment);
+impl AnnouncedMachine {
+    /// Describes this machine by the worker's own settings, without those of any repository. A worker whose settings
+    /// cannot be loaded can run no task.
+    pub(super) async fn describe(
+        root: &Path,
+        environment: &[(String, String)],
+        folders: &[PathBuf],
+    ) -> Self {
+        let settings = match settings::load(root, &Flags::default(), environment) {
+            Ok(loaded) => loaded.resolved,
+            Err(error) => {
+                let problem = format!("cannot load the worker's settings: {error}");
+                super::log_line(&format!("no task can run: {problem}"));
+                return Self {
+                    capabilities: WorkerCapabilities {
+                        problem: Some(format!("{problem}; fix them and restart the worker")),
+                        ..WorkerCapabilities::default()
+                    },
+                    sandbox: None,
+                };
+            }
+        };
+        let sandbox = describe_sandbox(&settings.sandbox, root).await;
         Self {
-            settings: loaded.ok().map(|loaded| loaded.resolved),
-            root: root.to_owned(),
+            capabilities: announced_capabilities(&settings, root, &sandbox, folders),
+            sandbox: Some(sandbox.description),
         }
     }
+}
 
-    /// What the worker announces to the hub; `None` if its settings cannot be loaded.
-    pub(super) fn announced_capabilities(
-        &self,
-        sandbox: &SandboxDescription,
-        folders: &[PathBuf],
-    ) -> Option<WorkerCapabilities> {
-        let settings = self.settings.as_ref()?;
-        let in_image = settings.sandbox.agents_in_image();
-        let is_installed = |agent: &&AgentSpec| {
-            in_image || is_in_workspace(agent) || check_program(agent, &self.root).is_ok()
-        };
-        let installed = settings.agents.values().filter(is_installed);
-        let mut agents: Vec<String> = installed.map(|agent| agent.name.clone()).collect();
-        agents.extend([SHELL_AGENT, EXTERNAL_AGENT].map(str::to_owned));
-        agents.sort();
-        agents.dedup();
-        let folders = folders.iter().map(|path| {
-            let path = path.to_string_lossy();
-            path.trim_end_matches('/').to_owned()
-        });
-        let mut folders: Vec<String> = folders.collect();
-        folders.sort();
-        folders.dedup();
-        Some(WorkerCapabilities {
-            agents,
-            folders,
-            sandboxes: sandbox.backends.clone(),
-            problem: sandbox.problem.clone(),
-        })
+fn announced_capabilities(
+    settings: &ResolvedConfig,
+    root: &Path,
+    sandbox: &SandboxDescription,
+    folders: &[PathBuf],
+) -> WorkerCapabilities {
+    let in_image = settings.sandbox.agents_in_image();
+    let is_installed = |agent: &&AgentSpec| {
+        in_image || is_in_workspace(agent) || check_program(agent, root).is_ok()
+    };
+    let installed = settings.agents.values().filter(is_installed);
+    let mut agents: Vec<String> = installed.map(|agent| agent.name.clone()).collect();
+    agents.extend([SHELL_AGENT, EXTERNAL_AGENT].map(str::to_owned));
+    agents.sort();
+    agents.dedup();
+    let folders = folders.iter().map(|path| {
+        let path = path.to_string_lossy();
+        path.trim_end_matches('/').to_owned()
+    });
+    let mut folders: Vec<String> = folders.collect();
+    folders.sort();
+    folders.dedup();
+    WorkerCapabilities {
+        agents,
+        folders,
+        sandboxes: sandbox.backends.clone(),
+        problem: sandbox.problem.clone(),
     }
 }
 

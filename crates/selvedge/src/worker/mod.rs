@@ -39,6 +39,7 @@ use uuid::Uuid;
 use self::connection::{ConnectionEvent, HubConnection, WorkerIdentity};
 use self::entry_sender::EntrySender;
 use self::lease::{LeaseTable, WorkerLease};
+use self::machine::AnnouncedMachine;
 use self::outbox::AsyncOutbox;
 use self::task_runner::{TaskExit, TaskRunner};
 use self::task_workspace::WorkDirs;
@@ -193,8 +194,7 @@ impl WorkerRuntime {
             leases.add(Arc::clone(&worker_lease));
             resumed.push((assign, worker_lease));
         }
-        let sandbox = sandbox::describe_sandbox(&root, &work.environment).await;
-        let machine = machine::MachineAgents::load(&root, &work.environment);
+        let machine = AnnouncedMachine::describe(&root, &work.environment, &work.folders).await;
         let hello = Hello {
             v: SESSION_VERSION,
             worker: name.clone(),
@@ -202,8 +202,8 @@ impl WorkerRuntime {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             labels: work.labels,
             slots: work.slots,
-            capabilities: machine.announced_capabilities(&sandbox, &work.folders),
-            sandbox: sandbox.description,
+            capabilities: Some(machine.capabilities),
+            sandbox: machine.sandbox,
             held: Vec::new(),
         };
         let (sender, mut events) = mpsc::channel(64);

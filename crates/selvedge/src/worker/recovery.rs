@@ -70,9 +70,12 @@ impl TaskRunner {
             ));
         }
         // The specification is fixed except for what depends on this machine.
-        let adopted = task_workspace
-            .load_adopted_spec()
-            .filter(|_| inherited_journal.is_empty());
+        let adopted = if inherited_journal.is_empty() {
+            let loaded = task_workspace.load_adopted_spec();
+            loaded.map_err(|error| TaskError::Retryable(error.to_string()))?
+        } else {
+            None
+        };
         let mut spec = adopted.unwrap_or_else(|| (*run.spec).clone());
         spec.workspace.clone_from(&task_workspace.dir);
         run.spec = Arc::new(spec);
@@ -183,10 +186,14 @@ impl TaskRunner {
         assign: &TaskAssign,
         task_workspace: &TaskWorkspace,
     ) -> Result<RunSpec, TaskError> {
-        let permanent = |error: &dyn std::fmt::Display| TaskError::Permanent(error.to_string());
-        let mut settings =
-            settings::load(&task_workspace.dir, &Flags::default(), &self.environment)
-                .map_err(|error| permanent(&error))?;
+        let settings = settings::load(&task_workspace.dir, &Flags::default(), &self.environment);
+        let mut settings = settings.map_err(|error| {
+            if error.is_of_repository() {
+                TaskError::Permanent(error.to_string())
+            } else {
+                TaskError::Unsuitable(error.to_string())
+            }
+        })?;
         settings.resolved.setup.in_clone = task_workspace.is_clone();
         let workspace = task_workspace
             .open_workspace(&self.work_dirs)

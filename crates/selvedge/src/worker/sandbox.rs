@@ -3,18 +3,16 @@
 
 use std::path::Path;
 
-use selvedge_core::config::Flags;
+use selvedge_core::model::SandboxSpec;
 use selvedge_engine::agents::env;
 use selvedge_engine::process::Supervisor;
 use selvedge_engine::sandbox::{SandboxContext, WorkspaceSandbox, set_up_sandboxes};
 
-use crate::settings;
-
 /// The sandbox of this machine, as the hub shows it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SandboxDescription {
-    /// In a few words; `None` if the settings cannot be loaded.
-    pub(super) description: Option<String>,
+    /// In a few words.
+    pub(super) description: String,
     /// The backends that work.
     pub(super) backends: Vec<String>,
     /// Why the required sandbox is not available.
@@ -22,25 +20,18 @@ pub(super) struct SandboxDescription {
 }
 
 /// Sets the sandboxes up once and describes them.
-pub(super) async fn describe_sandbox(
-    root: &Path,
-    environment: &[(String, String)],
-) -> SandboxDescription {
-    let Ok(settings) = settings::load(root, &Flags::default(), environment) else {
-        return SandboxDescription::default();
-    };
+pub(super) async fn describe_sandbox(settings: &SandboxSpec, root: &Path) -> SandboxDescription {
     let context = SandboxContext {
         workspace: root.to_owned(),
         state: root.to_owned(),
         environment: env::host_env(),
     };
     let supervisor = Supervisor::this_program();
-    let sandboxes = match set_up_sandboxes(&settings.resolved.sandbox, &context, &supervisor).await
-    {
+    let sandboxes = match set_up_sandboxes(settings, &context, &supervisor).await {
         Ok(sandboxes) => sandboxes,
         Err(refused) => {
             return SandboxDescription {
-                description: Some(format!("not available: {refused}")),
+                description: format!("not available: {refused}"),
                 backends: Vec::new(),
                 problem: Some(format!("the required sandbox is not available: {refused}")),
             };
@@ -64,11 +55,11 @@ pub(super) async fn describe_sandbox(
     backends.sort();
     backends.dedup();
     SandboxDescription {
-        description: Some(if agents == checks {
+        description: if agents == checks {
             agents
         } else {
             format!("agents {agents}, checks {checks}")
-        }),
+        },
         backends,
         problem: None,
     }

@@ -17,6 +17,7 @@ use selvedge_engine::workspace::{
 use selvedge_engine::{RunContext, VerificationRoomSlot};
 
 use crate::local::check_slots;
+use crate::output::file;
 use crate::secrets;
 
 /// The worker's directories.
@@ -186,13 +187,23 @@ impl TaskWorkspace {
     /// Stores the specification with which this worker continues a run that another one began.
     pub(super) fn store_adopted_spec(&self, spec: &RunSpec) -> std::io::Result<()> {
         let text = serde_json::to_vec(spec)?;
-        std::fs::write(self.adopted_spec_file(), text)
+        file::replace_private(&self.adopted_spec_file(), &text)
     }
 
-    /// The stored specification, if this worker has taken the run over.
-    pub(super) fn load_adopted_spec(&self) -> Option<RunSpec> {
-        let text = std::fs::read(self.adopted_spec_file()).ok()?;
-        serde_json::from_slice(&text).ok()
+    /// The stored specification, if this worker has taken the run over. Without it, the run would continue with the
+    /// programs and the sandbox of another machine, so an error is not taken for its absence.
+    pub(super) fn load_adopted_spec(&self) -> std::io::Result<Option<RunSpec>> {
+        let file = self.adopted_spec_file();
+        let describe = |error: std::io::Error| {
+            std::io::Error::new(error.kind(), format!("{}: {error}", file.display()))
+        };
+        match std::fs::read(&file) {
+            Ok(text) => serde_json::from_slice(&text)
+                .map(Some)
+                .map_err(|error| describe(error.into())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(describe(error)),
+        }
     }
 
     fn adopted_spec_file(&self) -> PathBuf {
@@ -295,5 +306,37 @@ fn resolve_subdirectory(tree: &Path, subdirectory: &str) -> Result<PathBuf, Task
         _ => Err(TaskWorkspaceError::Rejected(format!(
             "folder `{subdirectory}` not found in the repository"
         ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn adopted_spec_that_cannot_be_read_is_an_error() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().canonicalize().unwrap().join("folder");
+        std::fs::create_dir(&folder).unwrap();
+        let work_dirs = WorkDirs {
+            root: root.path().join("worker"),
+            allowed_paths: vec![folder.clone()],
+        };
+        let task = Task {
+            workspace: Some(folder.to_str().unwrap().to_owned()),
+            ..Task::default()
+        };
+        let opened = work_dirs.open_task_workspace(&task, TaskId::new(Uuid::nil()));
+        let task_workspace = opened.unwrap();
+        assert!(task_workspace.load_adopted_spec().unwrap().is_none());
+        let file = task_workspace.adopted_spec_file();
+        std::fs::write(&file, "{").unwrap();
+        let error = task_workspace.load_adopted_spec().unwrap_err();
+        assert!(error.to_string().contains("adopted-spec.json"), "{error}");
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        assert!(task_workspace.load_adopted_spec().is_err());
     }
 }

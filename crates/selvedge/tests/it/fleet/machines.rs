@@ -64,6 +64,44 @@ fn worker_without_the_program_leaves_tasks_to_others() {
 }
 
 #[test]
+fn worker_with_invalid_settings_is_offered_nothing() {
+    let fleet = HubFixture::new("echo good > out");
+    let config = machine(&fleet, "broken", &fleet.env.root().join("agent.sh"));
+    std::fs::write(format!("{config}/selvedge/config.toml"), "agent = 7\n").unwrap();
+    let broken = fleet.worker_with("broken", &[("XDG_CONFIG_HOME", &config)]);
+    broken.wait_for_stderr("no task can run: cannot load the worker's settings: ");
+    let task = fleet.submit("grep -q good out", &[]);
+    wait_until("the hub explains it", || {
+        let row = fleet.row(&task);
+        let why = row["unplaceable"].as_str().unwrap_or_default();
+        why.contains("worker `broken`: cannot load the worker's settings: ")
+            && why.contains("config.toml:1:")
+            && row["state"] == "queued"
+    });
+    let _whole = fleet.worker("whole");
+    fleet.watch(&task).assert_code(0);
+    assert_eq!(fleet.row(&task)["infra_losses"], 0);
+}
+
+#[test]
+fn worker_without_the_tier_leaves_tasks_to_others() {
+    let fleet = HubFixture::new("true");
+    let config = machine(&fleet, "poor", &fleet.env.root().join("agent.sh"));
+    let file = format!("{config}/selvedge/config.toml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    let without_tier = format!("{settings}[judging]\ntier2_enabled = false\n");
+    std::fs::write(file, without_tier).unwrap();
+    let poor = fleet.worker_with("poor", &[("XDG_CONFIG_HOME", &config)]);
+    let task = fleet.submit("true", &["--tier", "2"]);
+    poor.wait_for_stderr("released: ");
+    wait_until("the hub knows", || fleet.row(&task)["state"] == "queued");
+    let row = fleet.row(&task);
+    let why = row["unplaceable"].as_str().unwrap();
+    assert!(why.contains("tier 2 is disabled"), "{why}");
+    assert_eq!(row["infra_losses"], 0);
+}
+
+#[test]
 fn worker_continues_a_run_with_its_own_programs() {
     let fleet = HubFixture::new(WAITS);
     let one = fleet.worker("one");
