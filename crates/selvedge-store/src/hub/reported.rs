@@ -29,7 +29,8 @@ pub(super) fn is_passing(report: &Value, attempt_number: u32) -> bool {
             && verdict
                 .run_number
                 .is_none_or(|number| number == attempt_number)
-            && verdict.gates.iter().all(|gate| gate.passed != Some(false))
+            // A gate that could not decide has no `passed`: it has not accepted the work.
+            && verdict.gates.iter().all(|gate| gate.passed == Some(true))
     })
 }
 
@@ -82,13 +83,14 @@ mod tests {
         }
         let gates = |passed: Value| json!({"status": "pass", "gates": [{"passed": passed}]});
         assert!(is_passing(&gates(json!(true)), 1));
-        assert!(is_passing(&gates(Value::Null), 1));
+        assert!(!is_passing(&gates(Value::Null), 1));
+        assert!(!is_passing(&json!({"status": "pass", "gates": [{}]}), 1));
         assert!(!is_passing(&gates(json!(false)), 1));
         assert!(!is_passing(&json!("pass"), 1));
     }
 
     #[test]
-    fn numbered_reports_of_history_and_lone_report() {
+    fn numbered_reports_of_history_and_last_report() {
         let numbers = |report: Value, history: &[Value]| {
             let result = TaskResult {
                 verification_report: Some(report).filter(|report| !report.is_null()),
