@@ -43,6 +43,14 @@ pub fn first_names(names: &[String]) -> String {
     }
 }
 
+/// The non-empty lines of a reason that another machine sent, in one line of at most 1,000 characters.
+pub fn reason_line(text: &str) -> String {
+    const MAX_CHARS: usize = 1_000;
+    let lines = text.lines().map(str::trim);
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    lines.join("; ").chars().take(MAX_CHARS).collect()
+}
+
 /// Bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or('0');
@@ -92,5 +100,12 @@ mod tests {
         );
         assert_eq!(hex(&[0, 7, 0xab]), "0007ab");
         assert_eq!(percent_encode("a b/ü", b"/"), "a%20b/%C3%BC");
+    }
+
+    #[test]
+    fn reason_line_has_one_line_and_a_limit() {
+        assert_eq!(reason_line("a\n\n  b \r\nc"), "a; b; c");
+        let long = "é\n".repeat(5_000);
+        assert_eq!(reason_line(&long).chars().count(), 1_000);
     }
 }

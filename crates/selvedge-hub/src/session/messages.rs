@@ -4,7 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use selvedge_core::model::{AttemptEnd, Outcome};
+use selvedge_core::format::reason_line;
+use selvedge_core::model::{AttemptEnd, Outcome, TaskId};
 use selvedge_protocol::lease::LeaseInput;
 use selvedge_protocol::{
     EntryHeader, EntryKind, HubMessage, LeaseId, LeaseRenewal, LeaseToken, RefusalCode,
@@ -14,6 +15,7 @@ use selvedge_store::fault;
 use selvedge_store::hub::{ChangeAnswer, ChangeOutcome, HubStoreError, TaskChange};
 
 use super::handshake;
+use super::quarantine::FailedWork;
 use super::registry::SessionHandle;
 use crate::hub::Hub;
 
@@ -48,7 +50,8 @@ pub(super) fn handle_message(
             reply
         }),
         WorkerMessage::TaskDecline { lease, reason } => Box::pin(async move {
-            tracing::info!(task = %lease.task_id, worker = handle.worker(), reason, "declined");
+            let shown = reason_line(&reason);
+            tracing::info!(task = %lease.task_id, worker = handle.worker(), reason = shown, "declined");
             hub.sessions.record_decline(&handle, lease.task_id);
             let key = lease.id();
             let decline = TaskChange::Decline {
@@ -175,9 +178,12 @@ async fn write_entry(
         match health {
             Some(HealthSign::Works) => hub.sessions.record_success(&handle),
             Some(HealthSign::Fails(reason)) => {
+                let failed = FailedWork::Task(key.task_id);
                 let rules = &hub.settings.quarantine;
-                hub.sessions
-                    .record_failure(&handle, key.task_id, &reason, rules);
+                hub.sessions.record_failure(&handle, failed, &reason, rules);
+            }
+            Some(HealthSign::RunFailed(reason)) => {
+                record_failed_run(&hub, &handle, key.task_id, &reason).await;
             }
             Some(HealthSign::Incapable(_)) | None => {}
         }
@@ -185,12 +191,26 @@ async fn write_entry(
     change_reply(key, seq, verdict)
 }
 
+async fn record_failed_run(hub: &Hub, handle: &SessionHandle, task: TaskId, reason: &str) {
+    match hub.store.task(task).await {
+        Ok(Some((view, _))) => {
+            let failed = FailedWork::RunsIn(view.place.unwrap_or_default());
+            let rules = &hub.settings.quarantine;
+            hub.sessions.record_failure(handle, failed, reason, rules);
+        }
+        Ok(None) => {}
+        Err(error) => tracing::warn!(%error, %task, "cannot count the failure of a run"),
+    }
+}
+
 /// What an entry shows about its worker.
 enum HealthSign {
     /// It carries out tasks.
     Works,
-    /// Its infrastructure failed.
+    /// Its infrastructure failed, and the task goes to another worker.
     Fails(String),
+    /// The infrastructure of a run failed, which ended it.
+    RunFailed(String),
     /// It cannot run the task.
     Incapable(String),
 }
@@ -200,15 +220,20 @@ impl HealthSign {
         match kind {
             EntryKind::SubmitReport(_) => Some(Self::Works),
             EntryKind::Complete(completion) => match completion.result.outcome {
-                Outcome::InfraFailed => Some(Self::Fails(completion.result.reason.clone())),
+                // Without a run, the task can succeed on no worker.
+                Outcome::InfraFailed => {
+                    let result = &completion.result;
+                    let has_run = result.run_id.is_some();
+                    has_run.then(|| Self::RunFailed(reason_line(&result.reason)))
+                }
                 Outcome::Cancelled | Outcome::Interrupted => None,
                 _ => Some(Self::Works),
             },
             EntryKind::Release(release) if release.declined => {
-                Some(Self::Incapable(release.reason.clone()))
+                Some(Self::Incapable(reason_line(&release.reason)))
             }
             EntryKind::Release(release) if release.charged => {
-                Some(Self::Fails(release.reason.clone()))
+                Some(Self::Fails(reason_line(&release.reason)))
             }
             _ => None,
         }

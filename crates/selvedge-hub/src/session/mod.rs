@@ -13,7 +13,7 @@ mod registry;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade};
+use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::extract::{Extension, State};
 use axum::response::Response;
 use futures_util::stream::{FuturesOrdered, SplitSink};
@@ -29,8 +29,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 use self::messages::{AnswerFuture, handle_message};
 pub(crate) use self::placement::TaskNeeds;
 pub use self::quarantine::QuarantineRules;
-use self::registry::SessionHandle;
 pub(crate) use self::registry::{PeerWorker, WorkerRegistry};
+use self::registry::{SessionHandle, WorkerRefusedError};
 use crate::access::Caller;
 use crate::active_access::AccessKey;
 use crate::hub::Hub;
@@ -118,8 +118,12 @@ impl WorkerSession {
             Ok(handle) => handle,
             Err(error) => {
                 tracing::warn!(%error, "a worker was refused");
-                close_with(&mut sink, CLOSE_NAME_IN_USE, &error.to_string()).await;
-                return SessionEnd::NameInUse;
+                let (code, ended) = match error {
+                    WorkerRefusedError::NameInUse(_) => (CLOSE_NAME_IN_USE, SessionEnd::NameInUse),
+                    WorkerRefusedError::TooLong => (close_code::POLICY, SessionEnd::ProtocolError),
+                };
+                close_with(&mut sink, code, &error.to_string()).await;
+                return ended;
             }
         };
         let ended = match handshake::answer_held_leases(&self.hub, &self.identity, &hello).await {

@@ -1,7 +1,8 @@
 //! Quarantine of workers: a worker whose infrastructure fails for one task after another gets no tasks for a while.
 //!
-//! Only distinct tasks count, and only those that have not failed on another worker, too: a task that fails everywhere
-//! must not take all workers away.
+//! Work that fails on another worker, too, does not count: a task that fails everywhere must not take all workers
+//! away. A run that has ended is not tried by another worker, so that its repository may be to blame: runs in several
+//! repositories must fail.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -9,13 +10,13 @@ use std::time::{Duration, Instant};
 use selvedge_core::model::{TaskId, Timestamp};
 use selvedge_protocol::WorkerQuarantine;
 
-/// Maximum number of remembered tasks.
-const MAX_TASKS: usize = 10_000;
+/// Maximum number of remembered failures.
+const MAX_BLAMELESS: usize = 10_000;
 
 /// When a worker is quarantined, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QuarantineRules {
-    /// Number of tasks that must fail in a row.
+    /// Number of tasks, or of repositories of runs, that must fail in a row.
     pub failures: usize,
     /// Duration of the first quarantine; doubled each time until a task succeeds.
     pub pause: Duration,
@@ -33,10 +34,19 @@ impl Default for QuarantineRules {
     }
 }
 
+/// What failed on a worker; counted once.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum FailedWork {
+    /// A task that goes to another worker.
+    Task(TaskId),
+    /// Runs in this repository or folder that ended with the failure.
+    RunsIn(String),
+}
+
 /// The infrastructure failures of a worker since its last success.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FailureRecord {
-    tasks: HashSet<TaskId>,
+    failures: HashSet<FailedWork>,
     /// Number of quarantines so far.
     quarantines: u32,
     /// When the last quarantine ends, by both clocks, and its reason.
@@ -50,9 +60,9 @@ impl FailureRecord {
         (Instant::now() < *ends_at).then_some(quarantine)
     }
 
-    fn record(&mut self, task: TaskId, reason: &str, rules: &QuarantineRules) {
-        self.tasks.insert(task);
-        if self.tasks.len() < rules.failures || self.quarantine().is_some() {
+    fn record(&mut self, failed: FailedWork, reason: &str, rules: &QuarantineRules) {
+        self.failures.insert(failed);
+        if self.failures.len() < rules.failures || self.quarantine().is_some() {
             return;
         }
         let doublings = self.quarantines.min(16);
@@ -60,7 +70,7 @@ impl FailureRecord {
         let pause = pause.min(rules.max_pause);
         let reason = format!(
             "infrastructure failures in {} tasks in a row; the last one: {reason}",
-            self.tasks.len()
+            self.failures.len()
         );
         let until = Timestamp::now() + pause;
         self.quarantines += 1;
@@ -68,32 +78,32 @@ impl FailureRecord {
     }
 }
 
-/// Tasks that have failed on several workers, for which no worker is blamed.
+/// Work that has failed on several workers, for which no worker is blamed.
 #[derive(Debug, Default)]
-pub(super) struct BlamelessTasks(HashSet<TaskId>);
+pub(super) struct BlamelessFailures(HashSet<FailedWork>);
 
-impl BlamelessTasks {
-    /// Records a failure of a task on one worker, given the records of the others.
+impl BlamelessFailures {
+    /// Records a failure on one worker, given the records of the others.
     pub(super) fn record_failure<'a>(
         &mut self,
-        task: TaskId,
+        failed: FailedWork,
         reason: &str,
         worker: &mut FailureRecord,
         others: impl Iterator<Item = &'a mut FailureRecord>,
         rules: &QuarantineRules,
     ) {
-        let mut failed_elsewhere = self.0.contains(&task);
+        let mut failed_elsewhere = self.0.contains(&failed);
         for other in others {
-            failed_elsewhere |= other.tasks.remove(&task);
+            failed_elsewhere |= other.failures.remove(&failed);
         }
         if !failed_elsewhere {
-            worker.record(task, reason, rules);
+            worker.record(failed, reason, rules);
             return;
         }
-        if self.0.len() >= MAX_TASKS {
+        if self.0.len() >= MAX_BLAMELESS {
             self.0.clear();
         }
-        self.0.insert(task);
+        self.0.insert(failed);
     }
 }
 
@@ -109,8 +119,8 @@ mod tests {
         max_pause: Duration::from_mins(3),
     };
 
-    fn task(number: u128) -> TaskId {
-        TaskId::new(Uuid::from_u128(number))
+    fn task(number: u128) -> FailedWork {
+        FailedWork::Task(TaskId::new(Uuid::from_u128(number)))
     }
 
     #[test]
@@ -145,7 +155,7 @@ mod tests {
     #[test]
     fn task_that_fails_everywhere_blames_no_worker() {
         let mut workers = [FailureRecord::default(), FailureRecord::default()];
-        let mut blameless = BlamelessTasks::default();
+        let mut blameless = BlamelessFailures::default();
         for number in 1..=9 {
             for _ in 0..2 {
                 let [one, two] = &mut workers;

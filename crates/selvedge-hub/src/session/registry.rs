@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use selvedge_core::format::reason_line;
 use selvedge_core::model::{TaskId, Timestamp};
 use selvedge_protocol::{
     Hello, HubMessage, LeaseId, LeaseRenewal, RESERVED_LABEL_PREFIX, RenewalResult, WorkerRow,
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use super::placement::{self, Candidate, TaskNeeds};
-use super::quarantine::{BlamelessTasks, FailureRecord, QuarantineRules};
+use super::quarantine::{BlamelessFailures, FailedWork, FailureRecord, QuarantineRules};
 
 /// How long a worker is not offered a task again after declining it: at first it may still be cleaning up
 /// after an earlier lease. The pause doubles each time, up to the maximum.
@@ -23,8 +24,12 @@ const DECLINE_PAUSE: Duration = Duration::from_secs(1);
 const MAX_DECLINE_PAUSE: Duration = Duration::from_secs(30);
 /// The same for a task that the worker found it cannot run, unless it connects again.
 const INCAPABLE_PAUSE: Duration = Duration::from_mins(10);
-/// Maximum number of announced agents, folders and sandboxes each.
+/// Maximum length of a worker's name, boot id and version in bytes.
+const MAX_IDENTITY_BYTES: usize = 255;
+/// Maximum number of announced labels, agents, folders and sandboxes each.
 const MAX_CAPABILITIES: usize = 1_000;
+/// Maximum length of each of them in bytes: that of a path. A longer one is ignored.
+const MAX_CAPABILITY_BYTES: usize = 4_096;
 /// Maximum number of workers that are remembered after they left.
 const MAX_REMEMBERED: usize = 2_000;
 
@@ -94,10 +99,19 @@ pub(crate) struct PeerWorker {
     boot_id: String,
 }
 
-/// Another worker of the same name is connected.
+/// Why a worker is refused.
 #[derive(Debug, thiserror::Error)]
-#[error("another worker named `{0}` is connected; give each worker its own --name")]
-pub(crate) struct WorkerNameInUseError(String);
+pub(crate) enum WorkerRefusedError {
+    /// Another worker of the same name is connected.
+    #[error("another worker named `{0}` is connected; give each worker its own --name")]
+    NameInUse(String),
+    /// A text that identifies the worker is too long.
+    #[error(
+        "the name, boot id and version of a worker have at most {MAX_IDENTITY_BYTES} bytes each; \
+         give the worker a shorter --name"
+    )]
+    TooLong,
+}
 
 /// When a worker declined a task, and for how long it is not offered again.
 #[derive(Debug, Clone)]
@@ -120,7 +134,7 @@ pub(crate) struct WorkerRegistry {
     workers: Mutex<BTreeMap<String, ConnectedWorker>>,
     next_session: AtomicU64,
     peer_workers: Mutex<BTreeMap<String, PeerWorker>>,
-    blameless_tasks: Mutex<BlamelessTasks>,
+    blameless_failures: Mutex<BlamelessFailures>,
 }
 
 impl WorkerRegistry {
@@ -133,8 +147,14 @@ impl WorkerRegistry {
         hello: &Hello,
         alive_within: Duration,
         outgoing: mpsc::Sender<HubMessage>,
-    ) -> Result<SessionHandle, WorkerNameInUseError> {
+    ) -> Result<SessionHandle, WorkerRefusedError> {
+        let identity = [&hello.worker, &hello.boot_id, &hello.version];
+        if identity.iter().any(|text| text.len() > MAX_IDENTITY_BYTES) {
+            return Err(WorkerRefusedError::TooLong);
+        }
         let number = self.next_session.fetch_add(1, Ordering::Relaxed);
+        let mut hello = hello.clone();
+        limit_announcement(&mut hello);
         let mut labels = hello.labels.clone();
         labels.retain(|label| !label.starts_with(RESERVED_LABEL_PREFIX));
         labels.sort();
@@ -152,18 +172,12 @@ impl WorkerRegistry {
             other.is_some_and(|other| is_other_process(&other.boot_id))
         };
         if is_alive_here || is_alive_at_peer() {
-            return Err(WorkerNameInUseError(hello.worker.clone()));
+            return Err(WorkerRefusedError::NameInUse(hello.worker.clone()));
         }
         if workers.len() >= MAX_REMEMBERED {
             workers.retain(|_, worker| worker.outgoing.is_some());
         }
         let before = workers.remove(&hello.worker);
-        let mut hello = hello.clone();
-        if let Some(own) = &mut hello.capabilities {
-            for words in [&mut own.agents, &mut own.folders, &mut own.sandboxes] {
-                words.truncate(MAX_CAPABILITIES);
-            }
-        }
         let worker = ConnectedWorker {
             number,
             outgoing: Some(outgoing),
@@ -231,11 +245,10 @@ impl WorkerRegistry {
         });
     }
 
-    /// Records that a worker cannot run a task.
+    /// Records that a worker cannot run a task, with the reason in one line.
     pub(crate) fn record_incapable(&self, handle: &SessionHandle, task: TaskId, reason: &str) {
         self.update_worker(handle, |worker| {
-            let lines: Vec<&str> = reason.lines().map(str::trim).collect();
-            worker.decline(task, INCAPABLE_PAUSE, Some(lines.join("; ")));
+            worker.decline(task, INCAPABLE_PAUSE, Some(reason.to_owned()));
         });
     }
 
@@ -243,7 +256,7 @@ impl WorkerRegistry {
     pub(crate) fn record_failure(
         &self,
         handle: &SessionHandle,
-        task: TaskId,
+        failed: FailedWork,
         reason: &str,
         rules: &QuarantineRules,
     ) {
@@ -256,8 +269,8 @@ impl WorkerRegistry {
         let mut failures = std::mem::take(&mut own.failures);
         let was_quarantined = failures.quarantine().is_some();
         let others = workers.values_mut().map(|worker| &mut worker.failures);
-        let mut blameless = self.blameless_tasks.lock();
-        blameless.record_failure(task, reason, &mut failures, others, rules);
+        let mut blameless = self.blameless_failures.lock();
+        blameless.record_failure(failed, reason, &mut failures, others, rules);
         if let Some(quarantine) = failures.quarantine().filter(|_| !was_quarantined) {
             let (worker, until) = (&handle.worker, quarantine.until);
             tracing::warn!(worker, %until, reason = quarantine.reason, "worker quarantined");
@@ -463,5 +476,21 @@ fn worker_row(name: &str, worker: &ConnectedWorker) -> WorkerRow {
         quarantine: worker.failures.quarantine().cloned(),
         lost_leases: worker.lost_leases,
         last_seen_at: worker.last_seen,
+    }
+}
+
+/// Drops what a worker announces beyond the limits.
+fn limit_announcement(hello: &mut Hello) {
+    let limit = |words: &mut Vec<String>| {
+        words.retain(|word| word.len() <= MAX_CAPABILITY_BYTES);
+        words.truncate(MAX_CAPABILITIES);
+    };
+    limit(&mut hello.labels);
+    hello.sandbox = hello.sandbox.as_deref().map(reason_line);
+    if let Some(own) = &mut hello.capabilities {
+        limit(&mut own.agents);
+        limit(&mut own.folders);
+        limit(&mut own.sandboxes);
+        own.problem = own.problem.as_deref().map(reason_line);
     }
 }

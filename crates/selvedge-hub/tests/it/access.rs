@@ -251,6 +251,17 @@ async fn audit_log_names_the_token_and_is_paged() {
     assert_eq!(invalid.status, 422, "{invalid:?}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn worker_with_a_long_name_is_refused() {
+    let hub = TestHub::start().await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let mut worker = TestWorker::open(&hub, &token).await;
+    let hello = WorkerMessage::Hello(hello(&"x".repeat(256)));
+    worker.send(&hello).await;
+    let reason = timeout(TEST_TIMEOUT, worker.close_reason()).await.unwrap();
+    assert!(reason.contains("at most 255 bytes"), "{reason}");
+}
+
 pub(crate) async fn worker_of_a_name_in_use_is_refused(database: TestDatabase) {
     let hub = TestHub::with_database(database).await;
     let token = hub.token(&[Scope::Worker]).await;

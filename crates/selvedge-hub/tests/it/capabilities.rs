@@ -25,7 +25,9 @@ pub(crate) async fn worker_is_offered_only_what_it_can_run(database: TestDatabas
     let first = able("first", &["claude", "shell"], &["/srv/shop"]);
     let (mut first, _) = TestWorker::connect(&hub, &token, &first).await;
     let mut broken = able("broken", &["claude", "codex"], &["/srv"]);
-    broken.capabilities.as_mut().unwrap().problem = Some("no sandbox".to_owned());
+    let own = broken.capabilities.as_mut().unwrap();
+    own.problem = Some(format!("no sandbox\n\n{}", "x".repeat(5_000)));
+    own.folders.push("/".repeat(5_000));
     let (_broken, _) = TestWorker::connect(&hub, &token, &broken).await;
     let unplaceable = async |task: &str| {
         let path = format!("/api/v1/tasks/{task}");
@@ -69,6 +71,12 @@ pub(crate) async fn worker_is_offered_only_what_it_can_run(database: TestDatabas
         );
     }
     let workers = hub.get("/api/v1/workers", &submit).await.json();
+    // A hub keeps a limited part of what a worker announces.
+    let row = &workers["workers"][0]["capabilities"];
+    let problem = row["problem"].as_str().unwrap();
+    assert!(problem.starts_with("no sandbox; xxx"), "{problem}");
+    assert_eq!(problem.len(), 1_000);
+    assert_eq!(row["folders"], json!(["/srv"]));
     let row = &workers["workers"][2];
     assert_eq!(row["capabilities"]["agents"], json!(["claude", "shell"]));
 }

@@ -5,7 +5,7 @@
 //! earlier lease adds evidence and costs, and changes nothing else. A worker's `verified` counts only with a passing
 //! report of the last attempt, and no attempt begins beyond the task's limit.
 
-use selvedge_core::format::counted;
+use selvedge_core::format::{counted, reason_line};
 use selvedge_core::model::{AttemptEnd, Outcome, ReviewRecord};
 use selvedge_protocol::lease::{
     InputDisposition, LeaseError, LeaseEvent, LeaseInput, LeaseRules, LossReason, decide,
@@ -21,9 +21,6 @@ use super::access::{AuditAction, AuditActor, TaskAudit};
 use super::change::{ChangeAnswer, JournalLine, StoredAttempt, TaskChange, WriteSet};
 use super::reported;
 use super::rows::TaskRecord;
-
-/// Maximum number of characters of a worker's reason.
-const MAX_REASON_CHARS: usize = 1_000;
 
 /// SHA-256 of a body.
 pub(crate) fn digest(body: &str) -> [u8; 32] {
@@ -256,14 +253,14 @@ impl ChangeApplier<'_> {
                 completion_id,
                 result,
             }) => {
-                self.keep_lone_reports(result, &token)?;
+                self.store_result_reports(result, &token)?;
                 let (outcome, doubt) = self.credible_outcome(result);
                 self.decide_and_record(LeaseInput::Complete {
                     token,
                     completion_id: completion_id.clone(),
                     outcome,
                 })?;
-                let reason = doubt.unwrap_or_else(|| result.reason.clone());
+                let reason = doubt.unwrap_or_else(|| reason_line(&result.reason));
                 self.row.reason = Some(reason).filter(|reason| !reason.is_empty());
                 // Contains only maps with string keys and numbers: a result always has a JSON form.
                 let body = serde_json::to_string(result).unwrap_or_default();
@@ -299,12 +296,7 @@ impl ChangeApplier<'_> {
     fn record_loss(&mut self, detail: &str) {
         let lease = &self.row.lease;
         let worker = lease.worker.as_deref().unwrap_or("unknown");
-        let lines = detail
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty());
-        let detail = lines.collect::<Vec<_>>().join("; ");
-        let detail: String = detail.chars().take(MAX_REASON_CHARS).collect();
+        let detail = reason_line(detail);
         let reason = match lease.state {
             TaskState::Cancelled => return,
             TaskState::Dead => {
@@ -358,7 +350,7 @@ impl ChangeApplier<'_> {
 
     /// Stores the reports of a result that were not reported as attempts before, as older workers send them. A report
     /// that cannot be the next attempt's is kept as late evidence.
-    fn keep_lone_reports(
+    fn store_result_reports(
         &mut self,
         result: &TaskResult,
         token: &LeaseToken,
@@ -371,7 +363,7 @@ impl ChangeApplier<'_> {
         for (attempt_number, report) in reports {
             let body = report.to_string();
             let stored = (attempt_number, token.lease_epoch, digest(&body), body);
-            if !self.open_lone_attempt(attempt_number, token)? {
+            if !self.begin_unreported_attempt(attempt_number, token)? {
                 self.written.late_reports.push(stored);
                 continue;
             }
@@ -389,7 +381,7 @@ impl ChangeApplier<'_> {
 
     /// Whether an attempt is open; begins it if it can be the next one. Attempts before it that the worker did not
     /// report end as interrupted.
-    fn open_lone_attempt(
+    fn begin_unreported_attempt(
         &mut self,
         attempt_number: u32,
         token: &LeaseToken,
