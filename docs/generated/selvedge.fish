@@ -276,7 +276,7 @@ json\t'One JSON object at the end'
 jsonl\t'One JSON object per event and line; the last one is the result'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
-complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l dead -d 'Retry all tasks that ended `dead`, because the infrastructure failed too often. Repeating the command retries no task twice'
+complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l dead -d 'Retry all tasks that ended `dead`, because the infrastructure failed too often, and were not retried before'
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l watch -d 'Follow the new task until it ends; the exit code is then that of `run`'
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand workers" -l format -d 'Output format; `jsonl` prints one worker per line' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
@@ -334,7 +334,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_see
 complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l after -d 'Entries after this number, oldest first' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l actor -d 'Entries of the token with this name' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l action -d 'Entries with this action, such as `task.cancel`' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l subject -d 'Entries about the task, token or session with this id' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l subject -d 'Entries about the task, token, session, webhook or schedule with this id' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l limit -d 'Maximum number of entries [default: 50; `jsonl`: all]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l format -d 'Output format; `jsonl` prints all entries, oldest first, one per line' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'

@@ -58,12 +58,7 @@ pub(crate) fn new_task(
 }
 
 fn title(task: &Task) -> String {
-    let texts = [Some(&task.description), task.command.as_ref()];
-    let mut lines = texts.into_iter().flatten().flat_map(|text| text.lines());
-    let line = lines
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
-    line.trim()
+    task.title()
         .chars()
         .filter(|char| !char.is_control())
         .take(MAX_TITLE_CHARS)

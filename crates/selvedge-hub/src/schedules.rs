@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cronexpr::{Crontab, FallbackTimezoneOption, ParseOptions};
 use selvedge_core::model::TaskId;
-use selvedge_store::hub::{AuditChannel, HubStoreError, Schedule, ScheduleFiring};
+use selvedge_store::hub::{AuditChannel, HubStoreError, Schedule, ScheduleFiring, ScheduleMove};
 use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
@@ -64,23 +64,27 @@ pub(crate) async fn run(hub: Arc<Hub>) {
 async fn submit_due(hub: &Hub) -> Result<(), HubStoreError> {
     for schedule in hub.store.due_schedules().await? {
         let Some(at) = schedule.next_at else { continue };
-        let result = match submit(hub, &schedule, at).await {
-            Ok(task) => Ok(task),
-            // It is tried again: the store may be available then.
-            Err(ServiceError::Store(error)) => return Err(error),
-            Err(error) => {
-                let (name, id) = (&schedule.name, schedule.schedule_id);
-                tracing::warn!(%error, %name, %id, "the task of a schedule was refused");
-                Err(error.to_string().chars().take(MAX_ERROR_CHARS).collect())
-            }
-        };
         let now = hub.store.now().await?;
-        let next = next_time(&schedule.cron, now).ok();
-        let fired = ScheduleFiring { at, result };
+        let next = next_time(&schedule.cron, now);
+        let result = match &next {
+            // The expression may be from another release. Without a next time, the schedule is paused.
+            Err(error) => Err(format!("paused: {error}")),
+            Ok(_) => match submit(hub, &schedule, at).await {
+                Ok(task) => Ok(task),
+                // It is tried again: the store may be available then.
+                Err(ServiceError::Store(error)) => return Err(error),
+                Err(error) => Err(error.to_string()),
+            },
+        };
         let id = schedule.schedule_id;
+        let result = result.map_err(|error| {
+            tracing::warn!(%error, name = %schedule.name, %id, "a schedule has submitted no task");
+            error.chars().take(MAX_ERROR_CHARS).collect()
+        });
+        let fired = ScheduleMove::Fired(ScheduleFiring { at, result });
         // Another hub may have moved it already.
         hub.store
-            .move_schedule(id, Some(at), next, Some(fired))
+            .move_schedule(id, Some(at), next.ok(), fired)
             .await?;
     }
     Ok(())
@@ -94,7 +98,7 @@ async fn submit(hub: &Hub, schedule: &Schedule, at: i64) -> Result<TaskId, Servi
     let actor = Actor {
         tenant: schedule.tenant.clone(),
         name: schedule.created_by.clone(),
-        token_id: None,
+        token_id: schedule.created_by_token,
         channel: AuditChannel::Schedule,
     };
     let submission = Submission {

@@ -68,6 +68,12 @@ pub(crate) fn task(body: &[u8], defaults: &TaskDefaults) -> Result<ValidatedTask
         }
     };
     warnings.extend(unknown_fields(&unknown));
+    if task.part_of.is_some() {
+        errors.push(FieldError {
+            field: "part_of".to_owned(),
+            detail: "is set by the hub only".to_owned(),
+        });
+    }
     check(&task, defaults, &mut errors);
     if !errors.is_empty() {
         return Err(ApiError::fields(errors));
@@ -75,6 +81,20 @@ pub(crate) fn task(body: &[u8], defaults: &TaskDefaults) -> Result<ValidatedTask
     apply_defaults(&mut task, defaults);
     warnings.extend(apply_limits(&mut task, defaults));
     Ok(ValidatedTask { task, warnings })
+}
+
+/// Validates a task that the hub has stored, by the current rules, and applies the current limits; returns warnings
+/// about changes that were made to it.
+pub(crate) fn stored_task(
+    task: &mut Task,
+    defaults: &TaskDefaults,
+) -> Result<Vec<String>, Vec<FieldError>> {
+    let mut errors = Vec::new();
+    check(task, defaults, &mut errors);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    Ok(apply_limits(task, defaults))
 }
 
 fn cap_retries(field: &str, retries: &mut Value, warnings: &mut Vec<String>) {
@@ -145,9 +165,6 @@ fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
             "must not contain a password: it would be stored and shown; workers clone with their own credentials"
                 .to_owned(),
         );
-    }
-    if task.part_of.is_some() {
-        report_error("part_of", "is set by the hub only".to_owned());
     }
     if !task.subtasks.is_empty() {
         subtasks::check(task, defaults, &mut |field, detail| {
@@ -277,7 +294,7 @@ fn apply_defaults(task: &mut Task, defaults: &TaskDefaults) {
 }
 
 /// Applies the limits that no task may exceed; returns a warning if the task asked for more.
-pub(crate) fn apply_limits(task: &mut Task, defaults: &TaskDefaults) -> Vec<String> {
+fn apply_limits(task: &mut Task, defaults: &TaskDefaults) -> Vec<String> {
     let Some(ceiling) = defaults.budget else {
         return Vec::new();
     };

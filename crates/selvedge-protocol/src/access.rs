@@ -44,9 +44,10 @@ pub struct AuditRow {
     /// How the user reached the hub: `api`, `dashboard`, `schedule`, or `database` for a program on the database.
     pub channel: String,
     /// What was done: `task.submit`, `task.retry`, `task.cancel`, `review.accept`, `review.reject`, `review.retry`,
-    /// `token.create`, `token.revoke`, `session.start` or `session.end`.
+    /// `token.create`, `token.revoke`, `session.start`, `session.end`, `webhook.create`, `webhook.delete`,
+    /// `schedule.create`, `schedule.pause`, `schedule.resume` or `schedule.delete`.
     pub action: String,
-    /// The id of the task, token or session.
+    /// The id of the task, token, session, webhook or schedule.
     pub subject: String,
     /// The reason that the user gave, the name of the token, or similar.
     #[serde(default, skip_serializing_if = "String::is_empty")]

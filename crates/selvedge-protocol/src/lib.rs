@@ -42,7 +42,7 @@ pub use patches::{
 };
 pub use problem::{FieldError, Problem};
 pub use progress::{ProgressEvent, project};
-pub use schedule::{ScheduleLast, SchedulePage, ScheduleRequest, ScheduleRow};
+pub use schedule::{CreatedSchedule, ScheduleLast, SchedulePage, ScheduleRequest, ScheduleRow};
 pub use session::{Hello, HubMessage, RefusalCode, WorkerMessage};
 pub use state::TaskState;
 pub use submit::{

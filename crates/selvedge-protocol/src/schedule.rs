@@ -18,6 +18,17 @@ pub struct ScheduleRequest {
     pub task: Value,
 }
 
+/// A new schedule.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CreatedSchedule {
+    /// The schedule.
+    #[serde(flatten)]
+    pub row: ScheduleRow,
+    /// Changes and possible problems of its task, as for a submitted one.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
 /// A schedule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduleRow {

@@ -53,16 +53,20 @@ pub struct BulkRetryRequest {
     pub cursor: Option<TaskId>,
 }
 
-/// A task that was submitted again.
+/// A task that was submitted again, or why it was not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RetriedTask {
     /// The finished task.
     pub task_id: TaskId,
-    /// The new one.
-    pub new_task_id: TaskId,
-    /// Whether an earlier request of this kind had already submitted it again.
+    /// The new one; absent if it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_task_id: Option<TaskId>,
+    /// Whether another request at the same time had already submitted it again.
     #[serde(default)]
     pub repeated: bool,
+    /// Why it was refused: the hub's rules may have changed since it was submitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// The response to a [`BulkRetryRequest`]: a limited number of tasks, the newest first.

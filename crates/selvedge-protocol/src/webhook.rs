@@ -134,7 +134,7 @@ pub struct WebhookMessage {
     pub data: WebhookTask,
 }
 
-/// A task in a webhook's message, at the time of the event.
+/// A task in a webhook's message, at the time of the event except for its cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WebhookTask {
     /// The task.
@@ -150,7 +150,7 @@ pub struct WebhookTask {
     /// The reason, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The first non-empty line of the description, shortened.
+    /// The first non-empty line of the description, or else of the command or a subtask, shortened; may be empty.
     pub description: String,
     /// The requested agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,7 +162,7 @@ pub struct WebhookTask {
     pub submitted_by: String,
     /// The number of attempts.
     pub attempts: u32,
-    /// The cost.
+    /// The cost when the request is sent, which may include attempts after the event.
     pub cost: Cost,
     /// The task's page on the dashboard.
     pub url: String,

@@ -14,10 +14,9 @@ use selvedge_store::hub::{
     BlobStore, ChangeOutcome, ClaimedDelivery, Completion, DatabaseStatus, DeliveryRecord,
     DeliveryResult, HubStoreError, JournalLine, ListFilter, ListPage, LogLine, LoginSession,
     NewApiToken, NewLoginSession, NewRunStats, NewSchedule, NewTask, NewWebhook, Overview,
-    PollRequest, Queue, ReportRow, RevokeOutcome, RunRecords, RunStatsRow, Schedule,
-    ScheduleFiring, ScheduleStore, SqliteHub, StoreFuture, StoreSettings, SubmitOutcome,
-    TaskChange, TaskCounts, TaskFilter, TaskPageRequest, TaskRecord, TaskView, TokenStore, Webhook,
-    WebhookStore,
+    PollRequest, Queue, ReportRow, RevokeOutcome, RunRecords, RunStatsRow, Schedule, ScheduleMove,
+    ScheduleStore, SqliteHub, StoreFuture, StoreSettings, SubmitOutcome, TaskChange, TaskCounts,
+    TaskFilter, TaskPageRequest, TaskRecord, TaskView, TokenStore, Webhook, WebhookStore,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -293,17 +292,17 @@ impl ScheduleStore for FaultyStore {
             schedule: Uuid,
             expected: Option<i64>,
             next: Option<i64>,
-            fired: Option<ScheduleFiring>
+            cause: ScheduleMove
         ) -> bool;
-        delete_schedule(schedule: Uuid) -> bool;
+        delete_schedule(schedule: Uuid, by: AuditActor) -> bool;
     }
 }
 
 impl WebhookStore for FaultyStore {
     delegate! {
-        insert_webhook(webhook: NewWebhook) -> ();
+        insert_webhook(webhook: NewWebhook, by: AuditActor) -> ();
         webhooks(tenant: String) -> Vec<Webhook>;
-        delete_webhook(webhook: Uuid) -> bool;
+        delete_webhook(webhook: Uuid, by: AuditActor) -> bool;
         claim_deliveries(claim_ms: i64, limit: usize) -> Vec<ClaimedDelivery>;
         record_try(result: DeliveryResult) -> ();
         deliveries(webhook: Uuid, limit: usize) -> Vec<DeliveryRecord>;

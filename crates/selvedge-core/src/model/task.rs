@@ -288,6 +288,15 @@ pub struct Task {
     pub metadata: BTreeMap<String, serde_json::Value>,
 }
 impl Task {
+    /// The first non-blank line of the description, or else of the command or a subtask; empty if there is none.
+    pub fn title(&self) -> &str {
+        let subtasks = self.subtasks.iter().map(|subtask| &subtask.description);
+        let texts = std::iter::once(&self.description).chain(&self.command);
+        let mut lines = texts.chain(subtasks).flat_map(|text| text.lines());
+        let line = lines.find(|line| !line.trim().is_empty());
+        line.unwrap_or_default().trim()
+    }
+
     /// Adds expected test changes to those of the task, and to those of its subtasks that have their own.
     pub fn add_expected_changes(&mut self, changes: &[String]) {
         self.expect_test_changes.extend_from_slice(changes);

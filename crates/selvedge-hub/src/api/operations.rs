@@ -6,10 +6,10 @@ use axum::routing::{MethodRouter, delete, get, head, post};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use selvedge_core::model::{Report, Task};
 use selvedge_protocol::{
-    AuditPage, BulkRetryAnswer, BulkRetryRequest, CancelRequest, DeliveryPage, IssuedToken,
-    IssuedWebhook, JournalPage, ReportPage, ReviewRequest, SchedulePage, ScheduleRequest,
-    ScheduleRow, Scope, SessionPage, SubmitAnswer, TaskPage, TaskResult, TaskRow, TokenPage,
-    TokenRequest, WebhookPage, WebhookRequest, WorkerPage,
+    AuditPage, BulkRetryAnswer, BulkRetryRequest, CancelRequest, CreatedSchedule, DeliveryPage,
+    IssuedToken, IssuedWebhook, JournalPage, ReportPage, ReviewRequest, SchedulePage,
+    ScheduleRequest, ScheduleRow, Scope, SessionPage, SubmitAnswer, TaskPage, TaskResult, TaskRow,
+    TokenPage, TokenRequest, WebhookPage, WebhookRequest, WorkerPage,
 };
 
 use selvedge_dashboard::stats::StatsReport;
@@ -221,7 +221,7 @@ pub const OPERATIONS: &[Operation] = &[
         "POST",
         "/api/v1/tasks/retry",
         SUBMIT,
-        "Submits finished tasks again, each at most once: by default those that ended `dead`.",
+        "Submits finished tasks again that were not retried before: by default those that ended `dead`.",
         || post(tasks::retry_all),
     )
     .request_schema(schema_of::<BulkRetryRequest>)
@@ -337,7 +337,7 @@ pub const OPERATIONS: &[Operation] = &[
         || post(schedules::create),
     )
     .request_schema(schema_of::<ScheduleRequest>)
-    .response_schema(201, schema_of::<ScheduleRow>)
+    .response_schema(201, schema_of::<CreatedSchedule>)
     .errors(&[409]),
     operation(
         "POST",

@@ -6,8 +6,10 @@ use axum::Json;
 use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use selvedge_protocol::{ScheduleLast, SchedulePage, ScheduleRequest, ScheduleRow};
-use selvedge_store::hub::{NewSchedule, Schedule};
+use selvedge_protocol::{
+    CreatedSchedule, ScheduleLast, SchedulePage, ScheduleRequest, ScheduleRow,
+};
+use selvedge_store::hub::{AuditActor, NewSchedule, Schedule, ScheduleMove};
 use uuid::Uuid;
 
 use super::tasks::{BodyResult, read_body};
@@ -15,7 +17,7 @@ use crate::access::Caller;
 use crate::hub::Hub;
 use crate::problem::ApiError;
 use crate::schedules::{self, CronError};
-use crate::service::parse_json;
+use crate::service::{Actor, parse_json};
 use crate::task_rows::timestamp;
 use crate::validate;
 
@@ -59,12 +61,15 @@ pub(super) async fn create(
         name: name.to_owned(),
         cron: request.cron,
         body: task,
-        created_by: caller.0.name.clone(),
+        created_by: Actor::from(caller.clone()).into(),
         next_at,
     };
     hub.store.insert_schedule(new).await?;
-    let row = schedule_row(&find(&hub, &caller, &schedule_id.to_string()).await?);
-    Ok((StatusCode::CREATED, Json(row)).into_response())
+    let created = CreatedSchedule {
+        row: schedule_row(&find(&hub, &caller, &schedule_id.to_string()).await?),
+        warnings: checked.warnings,
+    };
+    Ok((StatusCode::CREATED, Json(created)).into_response())
 }
 
 pub(super) async fn pause(
@@ -89,7 +94,8 @@ pub(super) async fn remove(
     Path(schedule): Path<String>,
 ) -> Result<StatusCode, ApiError> {
     let found = find(&hub, &caller, &schedule).await?;
-    hub.store.delete_schedule(found.schedule_id).await?;
+    let by = Actor::from(caller).into();
+    hub.store.delete_schedule(found.schedule_id, by).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -100,15 +106,20 @@ async fn set_paused(
     schedule: &str,
     is_paused: bool,
 ) -> Result<Json<ScheduleRow>, ApiError> {
+    let by: AuditActor = Actor::from(caller.clone()).into();
     loop {
         let found = find(hub, caller, schedule).await?;
-        let next_at = match (is_paused, found.next_at) {
-            (true, _) => None,
-            (false, Some(next)) => Some(next),
-            (false, None) => Some(next_time(hub, &found.cron).await?),
+        if found.next_at.is_none() == is_paused {
+            return Ok(Json(schedule_row(&found)));
+        }
+        let (next_at, cause) = if is_paused {
+            (None, ScheduleMove::Paused(by.clone()))
+        } else {
+            let next = next_time(hub, &found.cron).await?;
+            (Some(next), ScheduleMove::Resumed(by.clone()))
         };
         let id = found.schedule_id;
-        let moved = hub.store.move_schedule(id, found.next_at, next_at, None);
+        let moved = hub.store.move_schedule(id, found.next_at, next_at, cause);
         if moved.await? {
             let moved = Schedule { next_at, ..found };
             return Ok(Json(schedule_row(&moved)));

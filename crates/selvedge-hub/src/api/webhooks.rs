@@ -19,7 +19,7 @@ use super::tasks::{BodyResult, read_body};
 use crate::access::Caller;
 use crate::hub::Hub;
 use crate::problem::{ApiError, QueryParams};
-use crate::service::parse_json;
+use crate::service::{Actor, parse_json};
 use crate::task_rows::timestamp;
 use crate::validate;
 use crate::webhooks::{SECRET_BYTES, parse_url, secret_text};
@@ -70,7 +70,8 @@ pub(super) async fn create(
         events: request.events,
         secret: secret.clone(),
     };
-    hub.store.insert_webhook(new).await?;
+    let by = Actor::from(caller.clone()).into();
+    hub.store.insert_webhook(new, by).await?;
     let issued = IssuedWebhook {
         secret: secret_text(&secret),
         row: webhook_row(&find(&hub, &caller, &webhook_id.to_string()).await?),
@@ -85,7 +86,8 @@ pub(super) async fn remove(
     Path(webhook): Path<String>,
 ) -> Result<StatusCode, ApiError> {
     let found = find(&hub, &caller, &webhook).await?;
-    hub.store.delete_webhook(found.webhook_id).await?;
+    let by = Actor::from(caller).into();
+    hub.store.delete_webhook(found.webhook_id, by).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -148,9 +150,9 @@ fn delivery_row(record: DeliveryRecord) -> DeliveryRow {
     };
     let tries = record.tries.into_iter().map(|tried| DeliveryTry {
         at: timestamp(tried.at),
-        status: tried.status,
-        error: tried.error,
-        duration_ms: tried.duration_ms,
+        status: tried.answer.status,
+        error: tried.answer.error,
+        duration_ms: tried.answer.duration_ms,
     });
     DeliveryRow {
         id: record.message_id,

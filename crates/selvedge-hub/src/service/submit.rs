@@ -103,8 +103,8 @@ pub(crate) async fn retry(
 /// Maximum number of tasks that one request submits again.
 const MAX_BULK_RETRIES: usize = 100;
 
-/// Submits finished tasks again: those that the filter selects, each at most once by requests of this kind. Subtasks
-/// are left out: their plan is retried as a whole.
+/// Submits finished tasks again: those that the filter selects, unless they were submitted again before, by whatever
+/// request. Subtasks are left out: their plan is retried as a whole. A task that is refused does not stop the others.
 pub(crate) async fn retry_all(
     hub: &Hub,
     actor: &Actor,
@@ -112,6 +112,7 @@ pub(crate) async fn retry_all(
 ) -> Result<BulkRetryAnswer, ServiceError> {
     let filter = ListFilter {
         tenant: Some(actor.tenant.clone()),
+        without_retried: true,
         ..filter
     };
     let page = hub.store.tasks(filter, MAX_BULK_RETRIES).await?;
@@ -121,13 +122,24 @@ pub(crate) async fn retry_all(
         let Some((_, body)) = hub.store.task(of).await? else {
             continue;
         };
+        // For requests at the same time.
         let key = format!("selvedge:bulk-retry:{of}");
-        let answer = submit_again(hub, actor, of, &body, Some(&key)).await?;
-        tasks.push(RetriedTask {
-            task_id: of,
-            new_task_id: answer.task_id,
-            repeated: answer.repeated,
-        });
+        let retried = match submit_again(hub, actor, of, &body, Some(&key)).await {
+            Ok(answer) => RetriedTask {
+                task_id: of,
+                new_task_id: Some(answer.task_id),
+                repeated: answer.repeated,
+                error: None,
+            },
+            Err(ServiceError::Store(error)) => return Err(ServiceError::Store(error)),
+            Err(error) => RetriedTask {
+                task_id: of,
+                new_task_id: None,
+                repeated: false,
+                error: Some(error.to_string()),
+            },
+        };
+        tasks.push(retried);
     }
     let last = page.tasks.last().filter(|_| page.more);
     Ok(BulkRetryAnswer {
@@ -145,8 +157,9 @@ async fn submit_again(
 ) -> Result<SubmitAnswer, ServiceError> {
     let mut again: Task = parse_json(body.as_bytes())?;
     again.task_id = None;
-    // The hub's limits may have changed since.
-    let warnings = validate::apply_limits(&mut again, &hub.settings.defaults);
+    // The hub's rules may have changed since.
+    let warnings = validate::stored_task(&mut again, &hub.settings.defaults)
+        .map_err(ServiceError::InvalidFields)?;
     let hash: [u8; 32] = Sha256::digest(format!("retry {of}")).into();
     let submission = Submission {
         task: again,

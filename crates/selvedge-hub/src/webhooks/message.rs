@@ -34,7 +34,11 @@ fn message(delivery: &ClaimedDelivery, view: &TaskView, public_url: &str) -> Web
             parent_task_id: row.parent_task_id,
             state: event.state,
             outcome: event.outcome,
-            reason: event.reason.as_deref().map(shorten),
+            reason: event
+                .reason
+                .as_deref()
+                .map(shorten)
+                .filter(|reason| !reason.trim().is_empty()),
             description: shorten(&view.title),
             agent: row.agent,
             workspace: row.workspace,
@@ -67,6 +71,15 @@ fn headline(message: &WebhookMessage) -> String {
     }
 }
 
+/// The description. A chat service refuses messages with an empty text, so a task without one is named by its id.
+fn title(task: &WebhookTask) -> String {
+    if task.description.trim().is_empty() {
+        format!("Task {}", task.task_id)
+    } else {
+        task.description.clone()
+    }
+}
+
 /// Attempts, cost, agent and so on, each with its name.
 fn facts(task: &WebhookTask) -> Vec<(&'static str, String)> {
     let facts = [
@@ -90,7 +103,7 @@ fn slack(message: &WebhookMessage) -> Value {
         json!({"type": "header", "text": plain(&headline)}),
         json!({
             "type": "section",
-            "text": plain(&task.description),
+            "text": plain(&title(task)),
             "accessory": {"type": "button", "text": plain("Open"), "url": task.url, "action_id": "open"},
         }),
     ];
@@ -103,7 +116,7 @@ fn slack(message: &WebhookMessage) -> Value {
         .collect();
     blocks.push(json!({"type": "context", "elements": facts}));
     // For notifications; Slack reads it as markup.
-    let text = format!("{headline}: {}", task.description);
+    let text = format!("{headline}: {}", title(task));
     let text = text
         .replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -117,7 +130,7 @@ fn teams(message: &WebhookMessage) -> Value {
     let plain = |text: &str, weight: &str| json!({"type": "RichTextBlock", "inlines": [{"type": "TextRun", "text": text, "weight": weight}]});
     let mut body = vec![
         plain(&headline(message), "Bolder"),
-        plain(&task.description, "Default"),
+        plain(&title(task), "Default"),
     ];
     body.extend(
         task.reason

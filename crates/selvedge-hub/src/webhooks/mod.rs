@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use reqwest::header::{CONTENT_TYPE, HeaderValue, USER_AGENT};
 use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode, Url};
-use selvedge_store::hub::{AfterTry, ClaimedDelivery, DeliveryResult};
+use selvedge_store::hub::{AfterTry, ClaimedDelivery, DeliveryResult, ReceiverAnswer};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -61,7 +61,12 @@ pub(crate) async fn run(hub: Arc<Hub>) {
             Vec::new()
         });
         if claimed.is_empty() {
-            sleep(POLL_INTERVAL.min(hub.settings.webhook_retry)).await;
+            // A webhook whose requests are all open gets the next one when one of them has ended.
+            let poll = sleep(POLL_INTERVAL.min(hub.settings.webhook_retry));
+            tokio::select! {
+                () = poll => {}
+                Some(_) = requests.join_next() => {}
+            }
         }
         for delivery in claimed {
             requests.spawn(deliver(Arc::clone(&hub), client.clone(), delivery));
@@ -107,9 +112,11 @@ async fn deliver(hub: Arc<Hub>, client: Client, delivery: ClaimedDelivery) {
     let result = DeliveryResult {
         number: delivery.number,
         try_number: delivery.try_number,
-        status: status.map(|status| status.as_u16()),
-        error,
-        duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        answer: ReceiverAnswer {
+            status: status.map(|status| status.as_u16()),
+            error,
+            duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
+        },
         after,
     };
     // Otherwise it is sent again when the claim ends; the receiver knows the message by its id.

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use selvedge_core::model::Timestamp;
+use selvedge_core::model::{Outcome, RunId, TaskId, Timestamp};
 use selvedge_hub::{HubSettings, QuarantineRules};
-use selvedge_protocol::{LeaseTiming, Scope, TaskAssign, TaskRelease, WorkerMessage};
+use selvedge_protocol::{LeaseTiming, Scope, TaskAssign, TaskRelease, TaskResult, WorkerMessage};
+use selvedge_store::hub::NewTask;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
-use crate::harness::{TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, entry, hello};
+use crate::harness::{TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, complete, entry, hello};
 
 async fn hub(database: TestDatabase, change: impl FnOnce(&mut HubSettings)) -> TestHub {
     let mut settings = HubSettings {
@@ -72,6 +74,80 @@ pub(crate) async fn failing_worker_is_quarantined(database: TestDatabase) {
     assert_eq!(assign.lease.task_id.to_string(), task);
 }
 
+pub(crate) async fn failed_runs_in_one_repository_blame_no_worker(database: TestDatabase) {
+    let hub = hub(database, |_| {}).await;
+    let submit = hub.token(&[Scope::Submit]).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("first")).await;
+    let mut fail_in = async |repository: &str, run_id: Option<RunId>| {
+        let task = json!({"description": "x", "repository": repository});
+        hub.submit(&submit, &task).await;
+        let lease = worker.next_assignment().await.lease;
+        let result = TaskResult {
+            run_id,
+            ..TaskResult::without_run(Outcome::InfraFailed, "the setup failed")
+        };
+        let done = complete(entry(&lease, 1), "c", result);
+        worker.send_acknowledged(&done, 1).await;
+        hub.get("/api/v1/workers", &submit).await.json()
+    };
+    let run = Some(RunId::new(Uuid::from_u128(1)));
+    for number in 0..4 {
+        // Without a run, the task can succeed on no worker.
+        fail_in(&format!("https://example.org/missing-{number}"), None).await;
+        let workers = fail_in("https://example.org/broken", run).await;
+        assert_eq!(workers["workers"][0].get("quarantine"), None, "{workers}");
+    }
+    fail_in("https://example.org/second", run).await;
+    let workers = fail_in("https://example.org/third", run).await;
+    let reason = workers["workers"][0]["quarantine"]["reason"].as_str();
+    let reason = reason.unwrap_or_else(|| panic!("no quarantine: {workers}"));
+    assert!(reason.ends_with("the setup failed"), "{reason}");
+}
+
+pub(crate) async fn retry_follows_the_current_rules(database: TestDatabase) {
+    let hub = hub(database, |_| {}).await;
+    let submit = hub.token(&[Scope::Submit]).await;
+    let allowed = hub.submit(&submit, &json!({"description": "x"})).await;
+    // As another hub allowed it, or this one before it was restarted with `--agents`.
+    let refused = TaskId::new(Uuid::now_v7());
+    let body = json!({"task_id": refused, "description": "x", "agent": "removed"});
+    let new = NewTask {
+        task_id: refused,
+        tenant: "default".to_owned(),
+        submitted_by: "test".to_owned(),
+        actor: None,
+        retry_of: None,
+        part_of: None,
+        title: "x".to_owned(),
+        agent: Some("removed".to_owned()),
+        place: None,
+        priority: 0,
+        labels: Vec::new(),
+        max_attempts: 1,
+        body: body.to_string(),
+        idempotency: None,
+    };
+    hub.hub.store().submit(new).await.unwrap();
+    for task in [&allowed, &refused.to_string()] {
+        let path = format!("/api/v1/tasks/{task}/cancel");
+        assert_eq!(hub.post(&path, &submit, &json!({})).await.status, 202);
+    }
+    let path = format!("/api/v1/tasks/{refused}/retry");
+    let single = hub.post(&path, &submit, &json!({})).await;
+    assert_eq!(single.status, 422, "{single:?}");
+    assert_eq!(single.json()["errors"][0]["field"], "agent");
+    let body = json!({"states": ["cancelled"]});
+    let bulk = hub.post("/api/v1/tasks/retry", &submit, &body).await.json();
+    let error = bulk["tasks"][0]["error"].as_str().unwrap();
+    assert!(
+        error.starts_with("agent: unknown agent `removed`"),
+        "{error}"
+    );
+    assert_eq!(bulk["tasks"][1]["task_id"], allowed.as_str());
+    assert!(bulk["tasks"][1]["new_task_id"].is_string(), "{bulk}");
+}
+
 pub(crate) async fn infrastructure_failure_delays_the_task(database: TestDatabase) {
     let hub = hub(database, |_| {}).await;
     let submit = hub.token(&[Scope::Submit]).await;
@@ -130,24 +206,17 @@ pub(crate) async fn dead_tasks_are_retried_in_bulk_once(database: TestDatabase) 
     );
     let some = retry(json!({"label": "linux"})).await.json();
     assert_eq!(some["tasks"].as_array().unwrap().len(), 2, "{some}");
-    let all = retry(json!({})).await.json();
-    let rows = all["tasks"].as_array().unwrap();
-    let retried: Vec<_> = rows
-        .iter()
-        .map(|row| (row["task_id"].as_str().unwrap(), row["repeated"].as_bool()))
-        .collect();
-    assert_eq!(
-        retried,
-        [
-            (dead[2].as_str(), Some(false)),
-            (dead[1].as_str(), Some(true)),
-            (dead[0].as_str(), Some(true))
-        ]
-    );
-    let new = rows[0]["new_task_id"].as_str().unwrap();
+    let new = some["tasks"][0]["new_task_id"].as_str().unwrap();
     let row = hub
         .get(&format!("/api/v1/tasks/{new}"), &submit)
         .await
         .json();
-    assert_eq!(row["retry_of"], dead[2].as_str());
+    assert_eq!(row["retry_of"], dead[1].as_str());
+    // Neither what was retried singly is retried again, nor, after the retention, what was retried in bulk.
+    let path = format!("/api/v1/tasks/{}/retry", dead[2]);
+    assert_eq!(hub.post(&path, &submit, &json!({})).await.status, 201);
+    let store = hub.hub.store();
+    while store.purge_expired(-1_000, 1_000).await.unwrap() > 0 {}
+    let none = retry(json!({})).await.json();
+    assert_eq!(none["tasks"], json!([]));
 }

@@ -1,11 +1,14 @@
 //! Tests of schedules: missed times, several hubs, and decisions about them.
 
 use selvedge_protocol::Scope;
-use selvedge_store::hub::{NewSchedule, ScheduleStore};
+use selvedge_store::hub::{AuditActor, NewSchedule, ScheduleStore};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::harness::{TEST_TIMEOUT, TestDatabase, TestHub};
+
+/// The token that created the schedules.
+const PLANNER: Uuid = Uuid::from_u128(7);
 
 /// A schedule that was due long ago, and many times since.
 fn missed(name: &str, body: &Value) -> NewSchedule {
@@ -15,7 +18,10 @@ fn missed(name: &str, body: &Value) -> NewSchedule {
         name: name.to_owned(),
         cron: "0 0 1 1 *".to_owned(),
         body: body.to_string(),
-        created_by: "planner".to_owned(),
+        created_by: AuditActor {
+            token_id: Some(PLANNER),
+            ..AuditActor::on_database("planner")
+        },
         next_at: 1_000_000,
     }
 }
@@ -41,6 +47,9 @@ pub(crate) async fn schedule_submits_one_task_for_all_missed_times(database: Tes
     }
     let refused = missed("refused", &json!({"description": "x", "agent": "nobody"}));
     store.insert_schedule(refused).await.unwrap();
+    let mut unreadable = missed("unreadable", &task);
+    "every night".clone_into(&mut unreadable.cron);
+    store.insert_schedule(unreadable).await.unwrap();
 
     let until = tokio::time::Instant::now() + TEST_TIMEOUT;
     let schedules = loop {
@@ -55,8 +64,26 @@ pub(crate) async fn schedule_submits_one_task_for_all_missed_times(database: Tes
     let page = hub.get("/api/v1/tasks?limit=100", &token).await.json();
     let tasks = page["tasks"].as_array().unwrap();
     assert_eq!(tasks.len(), SCHEDULES, "{page}");
+    let admin = hub.token(&[Scope::Admin]).await;
+    let path = "/api/v1/audit?action=task.submit&actor=planner";
+    let submitted = hub.get(path, &admin).await.json();
+    assert_eq!(submitted["entries"].as_array().unwrap().len(), SCHEDULES);
+    let by = &submitted["entries"][0];
+    assert_eq!(
+        (&by["token_id"], &by["channel"]),
+        (&json!(PLANNER), &json!("schedule"))
+    );
     let now = jiff::Timestamp::now();
     for schedule in &schedules {
+        if schedule["name"] == "unreadable" {
+            let error = schedule["last"]["error"].as_str().unwrap();
+            assert!(
+                error.starts_with("paused: invalid cron expression"),
+                "{error}"
+            );
+            assert_eq!(schedule.get("next_at"), None);
+            continue;
+        }
         let next: jiff::Timestamp = schedule["next_at"].as_str().unwrap().parse().unwrap();
         assert!(next > now, "{schedule}");
         if schedule["name"] == "refused" {
@@ -69,9 +96,8 @@ pub(crate) async fn schedule_submits_one_task_for_all_missed_times(database: Tes
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn schedule_is_validated_paused_resumed_and_removed() {
-    let hub = TestHub::start().await;
+pub(crate) async fn schedule_is_validated_paused_resumed_and_removed(database: TestDatabase) {
+    let hub = TestHub::with_database(database).await;
     let token = hub.token(&[Scope::Submit]).await;
     let task = json!({"description": "x", "labels": ["nowhere"]});
     for (cron, task, field) in [
@@ -84,13 +110,20 @@ async fn schedule_is_validated_paused_resumed_and_removed() {
         assert_eq!(answer.status, 422, "{answer:?}");
         assert_eq!(answer.json()["errors"][0]["field"], field);
     }
-    let body = json!({"name": "nightly", "cron": "0 3 * * * Europe/Berlin", "task": task});
+    let misspelt = json!({"description": "x", "labels": ["nowhere"], "priorty": 9});
+    let body = json!({"name": "nightly", "cron": "0 3 * * * Europe/Berlin", "task": misspelt});
     let created = hub.post("/api/v1/schedules", &token, &body).await;
     assert_eq!(created.status, 201, "{created:?}");
     let created = created.json();
-    assert_eq!(created["task"], task);
+    assert_eq!(created["task"], misspelt);
+    assert_eq!(
+        created["warnings"],
+        json!(["priorty: unknown field, ignored"])
+    );
     let path = format!("/api/v1/schedules/{}", created["id"].as_str().unwrap());
 
+    hub.post(&format!("{path}/pause"), &token, &json!({})).await;
+    // Nothing changes, so nothing is recorded.
     let paused = hub.post(&format!("{path}/pause"), &token, &json!({})).await;
     assert_eq!(paused.json().get("next_at"), None);
     assert_eq!(list(&hub, &token).await[0].get("next_at"), None);
@@ -104,4 +137,22 @@ async fn schedule_is_validated_paused_resumed_and_removed() {
     let removed = hub.request("DELETE", &path, Some(&token), "", b"").await;
     assert_eq!(removed.status, 204);
     assert!(list(&hub, &token).await.is_empty());
+    let admin = hub.token(&[Scope::Admin]).await;
+    let about = format!(
+        "/api/v1/audit?after=0&subject={}",
+        created["id"].as_str().unwrap()
+    );
+    let recorded = hub.get(&about, &admin).await.json();
+    let recorded = recorded["entries"].as_array().unwrap();
+    let actions: Vec<_> = recorded.iter().map(|entry| &entry["action"]).collect();
+    assert_eq!(
+        actions,
+        [
+            "schedule.create",
+            "schedule.pause",
+            "schedule.resume",
+            "schedule.delete"
+        ]
+    );
+    assert!(recorded.iter().all(|entry| entry["detail"] == "nightly"));
 }

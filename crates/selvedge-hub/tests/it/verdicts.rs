@@ -119,7 +119,7 @@ pub(crate) async fn attempts_beyond_the_limit_are_refused(database: TestDatabase
     assert_eq!(late.len(), 2);
 }
 
-pub(crate) async fn lone_reports_of_an_older_worker_are_kept(database: TestDatabase) {
+pub(crate) async fn reports_in_result_are_stored(database: TestDatabase) {
     let hub = TestHub::with_database(database).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let token = hub.token(&[Scope::Worker]).await;

@@ -200,6 +200,66 @@ pub(crate) async fn webhook_filters_events_and_gives_up_on_410(database: TestDat
     assert_eq!(removed.status, 204);
     let gone = hub.get(&format!("{path}/deliveries"), &admin).await;
     assert_eq!(gone.status, 404);
+    let about = format!("/api/v1/audit?after=0&subject={slack}");
+    let recorded = hub.get(&about, &admin).await.json();
+    let recorded = recorded["entries"].as_array().unwrap();
+    let actions: Vec<_> = recorded.iter().map(|entry| &entry["action"]).collect();
+    assert_eq!(actions, ["webhook.create", "webhook.delete"]);
+    assert_eq!(recorded[0]["detail"], "slack");
+}
+
+pub(crate) async fn slow_receiver_does_not_delay_other_webhooks(database: TestDatabase) {
+    let (slow, fast) = (HttpReceiver::start(), HttpReceiver::start());
+    let hub = TestHub::with_settings(settings(), database).await;
+    let admin = hub.token(&[Scope::Admin]).await;
+    add(&hub, &admin, &json!({"name": "slow", "url": slow.url()})).await;
+    let other = hub.token_of("other", &[Scope::Admin]).await;
+    add(&hub, &other, &json!({"name": "fast", "url": fast.url()})).await;
+    for _ in 0..40 {
+        let task = hub.submit(&admin, &json!({"description": "x"})).await;
+        cancel(&hub, &admin, &task).await;
+    }
+    let mut open = vec![next(&slow)];
+    let task = hub.submit(&other, &json!({"description": "x"})).await;
+    cancel(&hub, &other, &task).await;
+    next(&fast).respond(200);
+    open.extend(std::iter::from_fn(|| slow.try_next_request()));
+    assert!(open.len() <= 8, "{} requests are open", open.len());
+    for request in open {
+        request.respond(200);
+    }
+    // As soon as requests have ended, the next ones begin.
+    for _ in 0..20 {
+        next(&slow).respond(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn message_names_a_task_without_a_description() {
+    let receiver = HttpReceiver::start();
+    let hub = TestHub::with_settings(settings(), TestDatabase::sqlite()).await;
+    let admin = hub.token(&[Scope::Admin]).await;
+    let slack = json!({"name": "slack", "url": receiver.url(), "format": "slack"});
+    add(&hub, &admin, &slack).await;
+    let plan = json!({"subtasks": [{"id": "a", "description": "the first step"}]});
+    let invisible = json!({"description": "\u{200b}"});
+    for (task, title) in [(plan, Some("the first step")), (invisible, None)] {
+        let task = hub.submit(&admin, &task).await;
+        cancel(&hub, &admin, &task).await;
+        // The plan's subtask is cancelled, too.
+        let (request, message) = loop {
+            let request = next(&receiver);
+            let message: Value = serde_json::from_str(&request.body).unwrap();
+            let url = message["blocks"][1]["accessory"]["url"].as_str().unwrap();
+            if url.ends_with(&task) {
+                break (request, message);
+            }
+            request.respond(200);
+        };
+        let title = title.map_or_else(|| format!("Task {task}"), str::to_owned);
+        assert_eq!(message["blocks"][1]["text"]["text"], title, "{message}");
+        request.respond(200);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

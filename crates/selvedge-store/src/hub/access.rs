@@ -81,11 +81,23 @@ pub enum AuditAction {
     StartSession,
     /// Ended a session of the dashboard.
     EndSession,
+    /// Created a webhook.
+    CreateWebhook,
+    /// Removed a webhook.
+    DeleteWebhook,
+    /// Created a schedule.
+    CreateSchedule,
+    /// Paused a schedule.
+    PauseSchedule,
+    /// Resumed a schedule.
+    ResumeSchedule,
+    /// Removed a schedule.
+    DeleteSchedule,
 }
 
 impl AuditAction {
     /// All actions.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 16] = [
         Self::SubmitTask,
         Self::RetryTask,
         Self::CancelTask,
@@ -96,6 +108,12 @@ impl AuditAction {
         Self::RevokeToken,
         Self::StartSession,
         Self::EndSession,
+        Self::CreateWebhook,
+        Self::DeleteWebhook,
+        Self::CreateSchedule,
+        Self::PauseSchedule,
+        Self::ResumeSchedule,
+        Self::DeleteSchedule,
     ];
 
     /// The stored word: the kind of the subject and what was done.
@@ -111,6 +129,12 @@ impl AuditAction {
             Self::RevokeToken => "token.revoke",
             Self::StartSession => "session.start",
             Self::EndSession => "session.end",
+            Self::CreateWebhook => "webhook.create",
+            Self::DeleteWebhook => "webhook.delete",
+            Self::CreateSchedule => "schedule.create",
+            Self::PauseSchedule => "schedule.pause",
+            Self::ResumeSchedule => "schedule.resume",
+            Self::DeleteSchedule => "schedule.delete",
         }
     }
 
@@ -144,7 +168,7 @@ pub struct AuditEntry {
     pub actor: AuditActor,
     /// What was done.
     pub action: AuditAction,
-    /// The id of the task, token or session.
+    /// The id of the task, token, session, webhook or schedule.
     pub subject: String,
     /// The reason that the user gave, or similar.
     pub detail: String,
@@ -159,7 +183,7 @@ pub struct AuditQuery {
     pub actor: Option<String>,
     /// Entries with this action only.
     pub action: Option<AuditAction>,
-    /// Entries about this task, token or session only.
+    /// Entries about this task, token, session, webhook or schedule only.
     pub subject: Option<String>,
     /// The order, and where to begin.
     pub order: AuditOrder,

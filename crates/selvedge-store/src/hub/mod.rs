@@ -37,7 +37,7 @@ pub use rows::{
     LogLine, NewApiToken, NewTask, Overview, PollRequest, QueuedGroup, ReportRow, SubmitOutcome,
     TaskRecord, TaskView,
 };
-pub use schedules::{NewSchedule, Schedule, ScheduleFiring};
+pub use schedules::{NewSchedule, Schedule, ScheduleFiring, ScheduleMove};
 pub use sqlite::SqliteHub;
 pub use task_queries::{
     NewRunStats, RunStatsRow, StateAndOutcome, TaskCounts, TaskFilter, TaskPageRequest,
@@ -49,5 +49,5 @@ pub use traits::{
 };
 pub use webhooks::{
     AfterTry, ClaimedDelivery, DeliveryRecord, DeliveryResult, DeliveryTryRow, NewWebhook,
-    TaskEvent, Webhook,
+    ReceiverAnswer, TaskEvent, Webhook,
 };

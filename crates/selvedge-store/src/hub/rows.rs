@@ -167,6 +167,8 @@ pub struct ListFilter {
     pub tenant: Option<String>,
     /// Tasks with this text in the title or the workspace.
     pub text: Option<String>,
+    /// Whether to omit tasks that were submitted again.
+    pub without_retried: bool,
     /// Tasks older than this one, which is the last of the previous page.
     pub before: Option<TaskId>,
 }

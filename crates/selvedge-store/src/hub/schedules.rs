@@ -4,6 +4,8 @@
 use selvedge_core::model::TaskId;
 use uuid::Uuid;
 
+use super::access::{AuditAction, AuditActor};
+
 /// A schedule to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSchedule {
@@ -17,8 +19,8 @@ pub struct NewSchedule {
     pub cron: String,
     /// The task as JSON.
     pub body: String,
-    /// The name of the token that created it.
-    pub created_by: String,
+    /// The user who creates it.
+    pub created_by: AuditActor,
     /// The first due time: milliseconds since 1970.
     pub next_at: i64,
 }
@@ -38,6 +40,8 @@ pub struct Schedule {
     pub body: String,
     /// The name of the token that created it.
     pub created_by: String,
+    /// The id of that token.
+    pub created_by_token: Option<Uuid>,
     /// Milliseconds since 1970.
     pub created_at: i64,
     /// The next due time; `None` while it is paused.
@@ -53,4 +57,26 @@ pub struct ScheduleFiring {
     pub at: i64,
     /// The task, or why there is none.
     pub result: Result<TaskId, String>,
+}
+
+/// Why the next time of a schedule changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScheduleMove {
+    /// It has passed.
+    Fired(ScheduleFiring),
+    /// A user paused the schedule.
+    Paused(AuditActor),
+    /// A user resumed it.
+    Resumed(AuditActor),
+}
+
+impl ScheduleMove {
+    /// The due time that has passed, and the user's action to record.
+    pub(super) fn parts(&self) -> (Option<&ScheduleFiring>, Option<(&AuditActor, AuditAction)>) {
+        match self {
+            Self::Fired(firing) => (Some(firing), None),
+            Self::Paused(by) => (None, Some((by, AuditAction::PauseSchedule))),
+            Self::Resumed(by) => (None, Some((by, AuditAction::ResumeSchedule))),
+        }
+    }
 }

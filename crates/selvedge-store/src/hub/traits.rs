@@ -19,7 +19,7 @@ use super::rows::{
     ApiToken, Assignment, AttemptRow, BlobState, Completion, ListFilter, ListPage, LogLine,
     NewApiToken, NewTask, Overview, PollRequest, ReportRow, SubmitOutcome, TaskRecord, TaskView,
 };
-use super::schedules::{NewSchedule, Schedule, ScheduleFiring};
+use super::schedules::{NewSchedule, Schedule, ScheduleMove};
 use super::task_queries::{NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest};
 use super::webhooks::{ClaimedDelivery, DeliveryRecord, DeliveryResult, NewWebhook, Webhook};
 
@@ -191,13 +191,13 @@ pub trait DatabaseStatus: Send + Sync {
 /// Webhooks, and the deliveries that changes of tasks added.
 pub trait WebhookStore: Send + Sync {
     /// Inserts a webhook.
-    fn insert_webhook(&self, webhook: NewWebhook) -> StoreFuture<'_, ()>;
+    fn insert_webhook(&self, webhook: NewWebhook, by: AuditActor) -> StoreFuture<'_, ()>;
     /// The webhooks of a tenant, oldest first.
     fn webhooks(&self, tenant: String) -> StoreFuture<'_, Vec<Webhook>>;
     /// Removes a webhook with its deliveries; `false` if it does not exist.
-    fn delete_webhook(&self, webhook: Uuid) -> StoreFuture<'_, bool>;
-    /// Begins a try of deliveries that are due. No hub tries them again for so many milliseconds, unless this one
-    /// ends or [records](Self::record_try) the result.
+    fn delete_webhook(&self, webhook: Uuid, by: AuditActor) -> StoreFuture<'_, bool>;
+    /// Begins a try of deliveries that are due, of a few for each webhook. No hub tries them again for so many
+    /// milliseconds, unless this one ends or [records](Self::record_try) the result.
     fn claim_deliveries(
         &self,
         claim_ms: i64,
@@ -217,16 +217,16 @@ pub trait ScheduleStore: Send + Sync {
     fn schedules(&self, tenant: String) -> StoreFuture<'_, Vec<Schedule>>;
     /// Schedules whose next time has passed; a limited number of them.
     fn due_schedules(&self) -> StoreFuture<'_, Vec<Schedule>>;
-    /// Sets the next time of a schedule, and what became of the last one, if its next time is still the expected one.
+    /// Sets the next time of a schedule, if it is still the expected one.
     fn move_schedule(
         &self,
         schedule: Uuid,
         expected: Option<i64>,
         next: Option<i64>,
-        fired: Option<ScheduleFiring>,
+        cause: ScheduleMove,
     ) -> StoreFuture<'_, bool>;
     /// Removes a schedule; `false` if it does not exist.
-    fn delete_schedule(&self, schedule: Uuid) -> StoreFuture<'_, bool>;
+    fn delete_schedule(&self, schedule: Uuid, by: AuditActor) -> StoreFuture<'_, bool>;
 }
 
 /// The complete store of a hub.

@@ -5,6 +5,9 @@ use selvedge_core::model::{Outcome, TaskId};
 use selvedge_protocol::{TaskState, WebhookEventType, WebhookFormat};
 use uuid::Uuid;
 
+/// Maximum number of deliveries of one webhook that are being sent, so that a slow receiver does not delay others.
+pub(super) const MAX_CLAIMS_PER_WEBHOOK: u32 = 8;
+
 /// A webhook to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewWebhook {
@@ -92,6 +95,17 @@ pub enum AfterTry {
     Failed,
 }
 
+/// How a receiver answered a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReceiverAnswer {
+    /// The status of the response.
+    pub status: Option<u16>,
+    /// Why there was no response.
+    pub error: Option<String>,
+    /// How long the request took, in milliseconds.
+    pub duration_ms: u64,
+}
+
 /// The result of a try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryResult {
@@ -99,12 +113,8 @@ pub struct DeliveryResult {
     pub number: i64,
     /// The number of the try. It decides nothing if another hub has begun a later one.
     pub try_number: u32,
-    /// The status of the response.
-    pub status: Option<u16>,
-    /// Why there was no response.
-    pub error: Option<String>,
-    /// How long the try took, in milliseconds.
-    pub duration_ms: u64,
+    /// The answer.
+    pub answer: ReceiverAnswer,
     /// What follows.
     pub after: AfterTry,
 }
@@ -114,12 +124,8 @@ pub struct DeliveryResult {
 pub struct DeliveryTryRow {
     /// When it ended: milliseconds since 1970.
     pub at: i64,
-    /// The status of the response.
-    pub status: Option<u16>,
-    /// Why there was no response.
-    pub error: Option<String>,
-    /// How long it took, in milliseconds.
-    pub duration_ms: u64,
+    /// The answer.
+    pub answer: ReceiverAnswer,
 }
 
 /// A delivery in the log.

@@ -25,7 +25,7 @@ pub(crate) struct AuditArgs {
     /// Entries with this action, such as `task.cancel`.
     #[arg(long, value_name = "ACTION")]
     pub(crate) action: Option<String>,
-    /// Entries about the task, token or session with this id.
+    /// Entries about the task, token, session, webhook or schedule with this id.
     #[arg(long, value_name = "ID")]
     pub(crate) subject: Option<String>,
     /// Maximum number of entries [default: 50; `jsonl`: all].

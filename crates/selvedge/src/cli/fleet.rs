@@ -180,14 +180,13 @@ pub(crate) struct CancelArgs {
 #[command(after_help = "\
 Examples:
   selvedge retry last --watch
-  selvedge retry --dead                    all tasks that ended `dead`, each at most once
+  selvedge retry --dead                    all tasks that ended `dead` and were not retried
   selvedge retry --dead --worker build-3   only those that this worker held last")]
 pub(crate) struct RetryArgs {
     /// Id of the finished task, at least four digits of its beginning or end, or `last`.
     #[arg(value_name = "TASK", required_unless_present = "dead")]
     pub(crate) task: Option<String>,
-    /// Retry all tasks that ended `dead`, because the infrastructure failed too often. Repeating the command retries
-    /// no task twice.
+    /// Retry all tasks that ended `dead`, because the infrastructure failed too often, and were not retried before.
     #[arg(long, conflicts_with_all = ["task", "watch"])]
     pub(crate) dead: bool,
     /// Only tasks that name this agent.

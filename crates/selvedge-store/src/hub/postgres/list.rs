@@ -41,7 +41,8 @@ pub(super) async fn page(
            AND ($6::text IS NULL OR t.labels ? $6)
            AND ($7::text IS NULL OR position(lower($7) IN lower(r.title)) > 0
                 OR position(lower($7) IN lower(coalesce(r.place, ''))) > 0)
-         ORDER BY r.task_id DESC LIMIT $8"
+           AND NOT ($8::boolean AND EXISTS (SELECT 1 FROM request again WHERE again.retry_of = r.task_id))
+         ORDER BY r.task_id DESC LIMIT $9"
     );
     let before: Option<Uuid> = filter.before.map(TaskId::uuid);
     let outcome = filter.outcome.map(Outcome::as_str);
@@ -59,7 +60,15 @@ pub(super) async fn page(
         .rows(
             &sql,
             &[
-                &before, &outcome, &agent, &worker, &tenant, &label, &words, &one_more,
+                &before,
+                &outcome,
+                &agent,
+                &worker,
+                &tenant,
+                &label,
+                &words,
+                &filter.without_retried,
+                &one_more,
             ],
         )
         .await?;

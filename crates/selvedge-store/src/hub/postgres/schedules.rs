@@ -6,30 +6,44 @@ use uuid::Uuid;
 
 use super::PostgresHub;
 use super::columns::{NOW, PostgresColumns, text};
+use crate::hub::access::{AuditAction, AuditActor};
 use crate::hub::error::HubStoreError;
-use crate::hub::schedules::{NewSchedule, Schedule, ScheduleFiring};
+use crate::hub::schedules::{NewSchedule, Schedule, ScheduleFiring, ScheduleMove};
 use crate::hub::sqlite::columns::damaged;
 use crate::hub::traits::{ScheduleStore, StoreFuture};
 
-const COLUMNS: &str = "schedule_id, tenant, name, cron, body, created_by, created_at, next_at, last_at, \
-                       last_task, last_error";
+const COLUMNS: &str = "schedule_id, tenant, name, cron, body, created_by, created_by_token, created_at, next_at, \
+                       last_at, last_task, last_error";
+/// Inserts the entry of the audit log about the schedules in `changed`, by the parameters $1 to $5.
+const AUDIT_CHANGED: &str =
+    "INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
+     SELECT at, tenant, $2, $3, $4, $5, schedule_id::text, name FROM changed";
 
 impl ScheduleStore for PostgresHub {
     fn insert_schedule(&self, schedule: NewSchedule) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let sql = format!(
-                "INSERT INTO schedule (schedule_id, tenant, name, cron, body, created_by, created_at, next_at)
-                 VALUES ($1, $2, $3, $4, $5, $6, {NOW}, $7) ON CONFLICT DO NOTHING"
+                "WITH changed AS (
+                     INSERT INTO schedule (schedule_id, tenant, name, cron, body, created_by, created_by_token,
+                                           created_at, next_at)
+                     VALUES ($1, $6, $7, $8, $9, $2, $3, {NOW}, $10) ON CONFLICT DO NOTHING
+                     RETURNING created_at AS at, tenant, schedule_id, name
+                 )
+                 {AUDIT_CHANGED}"
             );
+            let by = &schedule.created_by;
             let (tenant, name) = (text(&schedule.tenant), text(&schedule.name));
-            let (body, created_by) = (text(&schedule.body), text(&schedule.created_by));
-            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
+            let (body, created_by) = (text(&schedule.body), text(&by.name));
+            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 10] = [
                 &schedule.schedule_id,
+                &created_by,
+                &by.token_id,
+                &by.channel.as_str(),
+                &AuditAction::CreateSchedule.as_str(),
                 &tenant,
                 &name,
                 &schedule.cron,
                 &body,
-                &created_by,
                 &schedule.next_at,
             ];
             self.rows(&sql, &values).await.map(drop)
@@ -61,17 +75,36 @@ impl ScheduleStore for PostgresHub {
         schedule: Uuid,
         expected: Option<i64>,
         next: Option<i64>,
-        fired: Option<ScheduleFiring>,
+        cause: ScheduleMove,
     ) -> StoreFuture<'_, bool> {
         Box::pin(async move {
+            let (firing, action) = cause.parts();
+            if let Some((by, action)) = action {
+                let sql = format!(
+                    "WITH changed AS (
+                         UPDATE schedule SET next_at = $7
+                         WHERE schedule_id = $1 AND next_at IS NOT DISTINCT FROM $6
+                         RETURNING {NOW} AS at, tenant, schedule_id, name
+                     )
+                     {AUDIT_CHANGED} RETURNING 1"
+                );
+                let values: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
+                    &schedule,
+                    &text(&by.name),
+                    &by.token_id,
+                    &by.channel.as_str(),
+                    &action.as_str(),
+                    &expected,
+                    &next,
+                ];
+                return Ok(!self.rows(&sql, &values).await?.is_empty());
+            }
             // If it is executed twice, the second time changes nothing and returns no row.
-            let sql = "UPDATE schedule SET next_at = $3,
-                           last_at = coalesce($4, last_at),
-                           last_task = CASE WHEN $4::bigint IS NULL THEN last_task ELSE $5 END,
-                           last_error = CASE WHEN $4::bigint IS NULL THEN last_error ELSE $6 END
+            let sql =
+                "UPDATE schedule SET next_at = $3, last_at = $4, last_task = $5, last_error = $6
                        WHERE schedule_id = $1 AND next_at IS NOT DISTINCT FROM $2 RETURNING 1";
-            let at = fired.as_ref().map(|fired| fired.at);
-            let result = fired.as_ref().map(|fired| &fired.result);
+            let at = firing.map(|firing| firing.at);
+            let result = firing.map(|firing| &firing.result);
             let task = result
                 .and_then(|result| result.as_ref().ok())
                 .map(|task| task.uuid());
@@ -84,10 +117,23 @@ impl ScheduleStore for PostgresHub {
         })
     }
 
-    fn delete_schedule(&self, schedule: Uuid) -> StoreFuture<'_, bool> {
+    fn delete_schedule(&self, schedule: Uuid, by: AuditActor) -> StoreFuture<'_, bool> {
         Box::pin(async move {
-            let sql = "DELETE FROM schedule WHERE schedule_id = $1 RETURNING 1";
-            Ok(!self.rows(sql, &[&schedule]).await?.is_empty())
+            let sql = format!(
+                "WITH changed AS (
+                     DELETE FROM schedule WHERE schedule_id = $1
+                     RETURNING {NOW} AS at, tenant, schedule_id, name
+                 )
+                 {AUDIT_CHANGED} RETURNING 1"
+            );
+            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] = [
+                &schedule,
+                &text(&by.name),
+                &by.token_id,
+                &by.channel.as_str(),
+                &AuditAction::DeleteSchedule.as_str(),
+            ];
+            Ok(!self.rows(&sql, &values).await?.is_empty())
         })
     }
 }
@@ -101,6 +147,7 @@ fn read_schedule(row: &Row) -> Result<Schedule, HubStoreError> {
         cron: cells.next()?,
         body: cells.next()?,
         created_by: cells.next()?,
+        created_by_token: cells.next()?,
         created_at: cells.next()?,
         next_at: cells.next()?,
         last: {

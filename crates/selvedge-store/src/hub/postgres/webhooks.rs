@@ -8,21 +8,31 @@ use uuid::Uuid;
 
 use super::PostgresHub;
 use super::columns::{NOW, PostgresColumns, int, small, text};
+use crate::hub::access::{AuditAction, AuditActor};
 use crate::hub::error::HubStoreError;
 use crate::hub::sqlite::columns::{damaged, outcome};
 use crate::hub::sqlite::webhooks::{event_type, format};
 use crate::hub::traits::{StoreFuture, WebhookStore};
 use crate::hub::webhooks::{
-    AfterTry, ClaimedDelivery, DeliveryRecord, DeliveryResult, DeliveryTryRow, NewWebhook,
-    TaskEvent, Webhook,
+    AfterTry, ClaimedDelivery, DeliveryRecord, DeliveryResult, DeliveryTryRow,
+    MAX_CLAIMS_PER_WEBHOOK, NewWebhook, ReceiverAnswer, TaskEvent, Webhook,
 };
 
+/// Inserts the entry of the audit log about the webhooks in `changed`, by the parameters $1 to $5.
+const AUDIT_CHANGED: &str =
+    "INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
+     SELECT at, tenant, $2, $3, $4, $5, webhook_id::text, name FROM changed";
+
 impl WebhookStore for PostgresHub {
-    fn insert_webhook(&self, webhook: NewWebhook) -> StoreFuture<'_, ()> {
+    fn insert_webhook(&self, webhook: NewWebhook, by: AuditActor) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let sql = format!(
-                "INSERT INTO webhook (webhook_id, tenant, name, url, format, events, secret, created_at)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, {NOW}) ON CONFLICT DO NOTHING"
+                "WITH changed AS (
+                     INSERT INTO webhook (webhook_id, tenant, name, url, format, events, secret, created_at)
+                     VALUES ($1, $6, $7, $8, $9, $10, $11, {NOW}) ON CONFLICT DO NOTHING
+                     RETURNING created_at AS at, tenant, webhook_id, name
+                 )
+                 {AUDIT_CHANGED}"
             );
             let events = serde_json::to_string(&webhook.events).map_err(damaged)?;
             let (tenant, name, url) = (
@@ -31,8 +41,12 @@ impl WebhookStore for PostgresHub {
                 text(&webhook.url),
             );
             let secret = webhook.secret.as_slice();
-            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
+            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 11] = [
                 &webhook.webhook_id,
+                &text(&by.name),
+                &by.token_id,
+                &by.channel.as_str(),
+                &AuditAction::CreateWebhook.as_str(),
                 &tenant,
                 &name,
                 &url,
@@ -54,10 +68,23 @@ impl WebhookStore for PostgresHub {
         })
     }
 
-    fn delete_webhook(&self, webhook: Uuid) -> StoreFuture<'_, bool> {
+    fn delete_webhook(&self, webhook: Uuid, by: AuditActor) -> StoreFuture<'_, bool> {
         Box::pin(async move {
-            let sql = "DELETE FROM webhook WHERE webhook_id = $1 RETURNING 1";
-            Ok(!self.rows(sql, &[&webhook]).await?.is_empty())
+            let sql = format!(
+                "WITH changed AS (
+                     DELETE FROM webhook WHERE webhook_id = $1
+                     RETURNING {NOW} AS at, tenant, webhook_id, name
+                 )
+                 {AUDIT_CHANGED} RETURNING 1"
+            );
+            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] = [
+                &webhook,
+                &text(&by.name),
+                &by.token_id,
+                &by.channel.as_str(),
+                &AuditAction::DeleteWebhook.as_str(),
+            ];
+            Ok(!self.rows(&sql, &values).await?.is_empty())
         })
     }
 
@@ -70,10 +97,16 @@ impl WebhookStore for PostgresHub {
             // If it is executed twice, the first claims end unused and are sent later.
             let sql = format!(
                 "WITH due AS (
-                     SELECT delivery_no FROM webhook_delivery WHERE due_at <= {NOW}
-                     ORDER BY due_at LIMIT $2 FOR UPDATE SKIP LOCKED
+                     SELECT d.delivery_no FROM webhook w, LATERAL (
+                         SELECT delivery_no, due_at FROM webhook_delivery
+                         WHERE webhook_id = w.webhook_id AND due_at <= {NOW} ORDER BY due_at
+                         LIMIT greatest(0, {MAX_CLAIMS_PER_WEBHOOK} - (
+                             SELECT count(*) FROM webhook_delivery c
+                             WHERE c.webhook_id = w.webhook_id AND c.due_at > {NOW} AND c.is_claimed))
+                         FOR UPDATE SKIP LOCKED
+                     ) d ORDER BY d.due_at LIMIT $2
                  )
-                 UPDATE webhook_delivery d SET tries = d.tries + 1, due_at = {NOW} + $1
+                 UPDATE webhook_delivery d SET tries = d.tries + 1, due_at = {NOW} + $1, is_claimed = true
                  FROM due, webhook w
                  WHERE d.delivery_no = due.delivery_no AND w.webhook_id = d.webhook_id
                  RETURNING d.delivery_no, d.message_id, d.tries, w.url, w.format, w.secret, d.event, d.task_id,
@@ -94,7 +127,7 @@ impl WebhookStore for PostgresHub {
             // The webhook may have been removed meanwhile.
             let sql = format!(
                 "WITH delivery AS (
-                     UPDATE webhook_delivery SET due_at = {NOW} + $3::bigint, delivered = $4
+                     UPDATE webhook_delivery SET due_at = {NOW} + $3::bigint, delivered = $4, is_claimed = false
                      WHERE delivery_no = $1 AND tries = $2 AND due_at IS NOT NULL
                  )
                  INSERT INTO webhook_try
@@ -102,15 +135,16 @@ impl WebhookStore for PostgresHub {
                  ON CONFLICT DO NOTHING"
             );
             let is_delivered = result.after == AfterTry::Delivered;
-            let error = result.error.as_deref().map(text);
+            let answer = &result.answer;
+            let error = answer.error.as_deref().map(text);
             let values: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
                 &result.number,
                 &small(result.try_number),
                 &retry_after,
                 &is_delivered,
-                &result.status.map(i32::from),
+                &answer.status.map(i32::from),
                 &error,
-                &int(result.duration_ms),
+                &int(answer.duration_ms),
             ];
             self.rows(&sql, &values).await.map(drop)
         })
@@ -160,9 +194,11 @@ fn read_try(cells: &mut PostgresColumns<'_>) -> Result<Option<DeliveryTryRow>, H
     let status: Option<i32> = cells.next()?;
     Ok(Some(DeliveryTryRow {
         at,
-        status: status.map(u16::try_from).transpose().map_err(damaged)?,
-        error: cells.next()?,
-        duration_ms: cells.count()?,
+        answer: ReceiverAnswer {
+            status: status.map(u16::try_from).transpose().map_err(damaged)?,
+            error: cells.next()?,
+            duration_ms: cells.count()?,
+        },
     }))
 }
 

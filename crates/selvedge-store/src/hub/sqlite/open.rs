@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/003_access.sql"),
     include_str!("migrations/004_webhooks.sql"),
     include_str!("migrations/005_audit.sql"),
+    include_str!("migrations/006_retries.sql"),
 ];
 /// Pages in the log after which a commit triggers a checkpoint.
 const CHECKPOINT_PAGES: u32 = 16_000;

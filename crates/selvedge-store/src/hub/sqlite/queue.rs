@@ -381,6 +381,7 @@ fn list(db: &Connection, filter: &ListFilter, limit: usize) -> Result<ListPage, 
            AND (:label IS NULL OR :label IN (SELECT value FROM json_each(labels)))
            AND (:text IS NULL OR instr(lower(title), lower(:text)) > 0
                 OR instr(lower(coalesce(place, '')), lower(:text)) > 0)
+           AND NOT (:without_retried AND EXISTS (SELECT 1 FROM task again WHERE again.retry_of = task.task_id))
          ORDER BY task_id DESC LIMIT :limit"
     ))?;
     let states: Vec<&str> = filter.states.iter().map(|state| state.as_str()).collect();
@@ -393,6 +394,7 @@ fn list(db: &Connection, filter: &ListFilter, limit: usize) -> Result<ListPage, 
         ":tenant": filter.tenant,
         ":label": filter.label,
         ":text": filter.text,
+        ":without_retried": filter.without_retried,
         ":limit": limit + 1,
     })?;
     let mut tasks = Vec::new();

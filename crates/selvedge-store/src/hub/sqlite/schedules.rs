@@ -1,36 +1,42 @@
 //! Schedules.
 
-use rusqlite::{Connection, Row, named_params, params};
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use uuid::Uuid;
 
 use super::SqliteHub;
+use super::access::insert_audit;
 use super::columns::{damaged, parsed};
+use crate::hub::access::{AuditAction, AuditActor};
 use crate::hub::error::HubStoreError;
-use crate::hub::schedules::{NewSchedule, Schedule, ScheduleFiring};
+use crate::hub::schedules::{NewSchedule, Schedule, ScheduleFiring, ScheduleMove};
 use crate::hub::traits::{ScheduleStore, StoreFuture};
 
-const COLUMNS: &str = "schedule_id, tenant, name, cron, body, created_by, created_at, next_at, last_at, \
-                       last_task, last_error";
+const COLUMNS: &str = "schedule_id, tenant, name, cron, body, created_by, created_by_token, created_at, next_at, \
+                       last_at, last_task, last_error";
 
 impl ScheduleStore for SqliteHub {
     fn insert_schedule(&self, schedule: NewSchedule) -> StoreFuture<'_, ()> {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
+            let (id, by, now) = (schedule.schedule_id.to_string(), &schedule.created_by, clock.now());
             db.execute(
-                "INSERT INTO schedule (schedule_id, tenant, name, cron, body, created_by, created_at, next_at)
-                 VALUES (:schedule_id, :tenant, :name, :cron, :body, :created_by, :now, :next_at)",
+                "INSERT INTO schedule (schedule_id, tenant, name, cron, body, created_by, created_by_token,
+                                       created_at, next_at)
+                 VALUES (:schedule_id, :tenant, :name, :cron, :body, :created_by, :created_by_token, :now, :next_at)",
                 named_params! {
-                    ":schedule_id": schedule.schedule_id.to_string(),
+                    ":schedule_id": id,
                     ":tenant": schedule.tenant,
                     ":name": schedule.name,
                     ":cron": schedule.cron,
                     ":body": schedule.body,
-                    ":created_by": schedule.created_by,
-                    ":now": clock.now(),
+                    ":created_by": by.name,
+                    ":created_by_token": by.token_id.map(|token| token.to_string()),
+                    ":now": now,
                     ":next_at": schedule.next_at,
                 },
             )?;
-            Ok(())
+            let what = (AuditAction::CreateSchedule, id.as_str(), schedule.name.as_str());
+            insert_audit(db, now, &schedule.tenant, by, what)
         }))
     }
 
@@ -52,30 +58,57 @@ impl ScheduleStore for SqliteHub {
         schedule: Uuid,
         expected: Option<i64>,
         next: Option<i64>,
-        fired: Option<ScheduleFiring>,
+        cause: ScheduleMove,
     ) -> StoreFuture<'_, bool> {
+        let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
             let moved = db.execute(
                 "UPDATE schedule SET next_at = ?3 WHERE schedule_id = ?1 AND next_at IS ?2",
                 params![schedule.to_string(), expected, next],
             )?;
-            if let Some(ScheduleFiring { at, result }) = fired.as_ref().filter(|_| moved > 0) {
+            if moved == 0 {
+                return Ok(false);
+            }
+            let (firing, action) = cause.parts();
+            if let Some(ScheduleFiring { at, result }) = firing {
                 let task = result.as_ref().ok().map(ToString::to_string);
                 db.execute(
                     "UPDATE schedule SET last_at = ?2, last_task = ?3, last_error = ?4 WHERE schedule_id = ?1",
                     params![schedule.to_string(), at, task, result.as_ref().err()],
                 )?;
             }
-            Ok(moved > 0)
+            if let Some((by, action)) = action {
+                audit_schedule(db, clock.now(), schedule, by, action)?;
+            }
+            Ok(true)
         }))
     }
 
-    fn delete_schedule(&self, schedule: Uuid) -> StoreFuture<'_, bool> {
+    fn delete_schedule(&self, schedule: Uuid, by: AuditActor) -> StoreFuture<'_, bool> {
+        let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
+            audit_schedule(db, clock.now(), schedule, &by, AuditAction::DeleteSchedule)?;
             let sql = "DELETE FROM schedule WHERE schedule_id = ?1";
             Ok(db.execute(sql, [schedule.to_string()])? > 0)
         }))
     }
+}
+
+/// Records what a user did to a schedule, if it exists.
+fn audit_schedule(
+    db: &Connection,
+    now: i64,
+    schedule: Uuid,
+    by: &AuditActor,
+    action: AuditAction,
+) -> Result<(), HubStoreError> {
+    let id = schedule.to_string();
+    let sql = "SELECT tenant, name FROM schedule WHERE schedule_id = ?1";
+    let found = db.query_row(sql, [&id], |row| Ok((row.get(0)?, row.get(1)?)));
+    let found: Option<(String, String)> = found.optional()?;
+    found.map_or(Ok(()), |(tenant, name)| {
+        insert_audit(db, now, &tenant, by, (action, &id, &name))
+    })
 }
 
 fn select(
@@ -94,9 +127,10 @@ fn select(
 }
 
 fn read_schedule(row: &Row<'_>) -> Result<Schedule, HubStoreError> {
-    let task: Option<String> = row.get(9)?;
-    let error: Option<String> = row.get(10)?;
-    let last = row.get::<_, Option<i64>>(8)?.map(|at| {
+    let token: Option<String> = row.get(6)?;
+    let task: Option<String> = row.get(10)?;
+    let error: Option<String> = row.get(11)?;
+    let last = row.get::<_, Option<i64>>(9)?.map(|at| {
         let result = match (task, error) {
             (Some(task), _) => Ok(parsed(&task)?),
             (None, Some(error)) => Err(error),
@@ -111,8 +145,9 @@ fn read_schedule(row: &Row<'_>) -> Result<Schedule, HubStoreError> {
         cron: row.get(3)?,
         body: row.get(4)?,
         created_by: row.get(5)?,
-        created_at: row.get(6)?,
-        next_at: row.get(7)?,
+        created_by_token: token.map(|id| parsed(&id)).transpose()?,
+        created_at: row.get(7)?,
+        next_at: row.get(8)?,
         last: last.transpose()?,
     })
 }

@@ -1,17 +1,19 @@
 //! Webhooks and their deliveries.
 
-use rusqlite::{Connection, Row, named_params, params};
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use selvedge_core::model::TaskId;
 use selvedge_protocol::{TaskState, WebhookEventType, WebhookFormat};
 use uuid::Uuid;
 
 use super::SqliteHub;
+use super::access::insert_audit;
 use super::columns::{damaged, outcome, parsed};
+use crate::hub::access::{AuditAction, AuditActor};
 use crate::hub::error::HubStoreError;
 use crate::hub::traits::{StoreFuture, WebhookStore};
 use crate::hub::webhooks::{
-    AfterTry, ClaimedDelivery, DeliveryRecord, DeliveryResult, DeliveryTryRow, NewWebhook,
-    TaskEvent, Webhook,
+    AfterTry, ClaimedDelivery, DeliveryRecord, DeliveryResult, DeliveryTryRow,
+    MAX_CLAIMS_PER_WEBHOOK, NewWebhook, ReceiverAnswer, TaskEvent, Webhook,
 };
 
 /// After a start, all claims are free: they belonged to a hub that has ended.
@@ -25,24 +27,26 @@ pub(super) fn release_claims_after_restart(db: &Connection, now: i64) -> Result<
 }
 
 impl WebhookStore for SqliteHub {
-    fn insert_webhook(&self, webhook: NewWebhook) -> StoreFuture<'_, ()> {
+    fn insert_webhook(&self, webhook: NewWebhook, by: AuditActor) -> StoreFuture<'_, ()> {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
+            let (id, now) = (webhook.webhook_id.to_string(), clock.now());
             db.execute(
                 "INSERT INTO webhook (webhook_id, tenant, name, url, format, events, secret, created_at)
                  VALUES (:webhook_id, :tenant, :name, :url, :format, :events, :secret, :now)",
                 named_params! {
-                    ":webhook_id": webhook.webhook_id.to_string(),
+                    ":webhook_id": id,
                     ":tenant": webhook.tenant,
                     ":name": webhook.name,
                     ":url": webhook.url,
                     ":format": webhook.format.as_str(),
                     ":events": serde_json::to_string(&webhook.events).map_err(damaged)?,
                     ":secret": webhook.secret,
-                    ":now": clock.now(),
+                    ":now": now,
                 },
             )?;
-            Ok(())
+            let what = (AuditAction::CreateWebhook, id.as_str(), webhook.name.as_str());
+            insert_audit(db, now, &webhook.tenant, &by, what)
         }))
     }
 
@@ -61,10 +65,18 @@ impl WebhookStore for SqliteHub {
         }))
     }
 
-    fn delete_webhook(&self, webhook: Uuid) -> StoreFuture<'_, bool> {
+    fn delete_webhook(&self, webhook: Uuid, by: AuditActor) -> StoreFuture<'_, bool> {
+        let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
-            let sql = "DELETE FROM webhook WHERE webhook_id = ?1";
-            Ok(db.execute(sql, [webhook.to_string()])? > 0)
+            let id = webhook.to_string();
+            let sql = "DELETE FROM webhook WHERE webhook_id = ?1 RETURNING tenant, name";
+            let deleted = db.query_row(sql, [&id], |row| Ok((row.get(0)?, row.get(1)?)));
+            let deleted: Option<(String, String)> = deleted.optional()?;
+            if let Some((tenant, name)) = &deleted {
+                let what = (AuditAction::DeleteWebhook, id.as_str(), name.as_str());
+                insert_audit(db, clock.now(), tenant, &by, what)?;
+            }
+            Ok(deleted.is_some())
         }))
     }
 
@@ -126,14 +138,22 @@ fn claim(
 ) -> Result<Vec<ClaimedDelivery>, HubStoreError> {
     let mut query = db.prepare_cached(
         "SELECT delivery_no, message_id, tries + 1, url, format, secret, event, task_id, state, outcome, reason,
-                attempts, at
-         FROM webhook_delivery JOIN webhook USING (webhook_id) WHERE due_at <= ?1 ORDER BY due_at LIMIT ?2",
+                attempts, at, due_at
+         FROM webhook_delivery JOIN webhook USING (webhook_id) WHERE webhook_id = ?1 AND due_at <= ?2
+         ORDER BY due_at
+         LIMIT max(0, ?3 - (SELECT count(*) FROM webhook_delivery c
+                            WHERE c.webhook_id = ?1 AND c.due_at > ?2 AND c.is_claimed = 1))",
     )?;
-    let mut rows = query.query(params![now, limit])?;
-    let mut claimed = Vec::new();
-    while let Some(row) = rows.next()? {
-        claimed.push(read_claimed(row)?);
+    let mut due: Vec<(i64, ClaimedDelivery)> = Vec::new();
+    for webhook in webhook_ids(db)? {
+        let mut rows = query.query(params![webhook, now, MAX_CLAIMS_PER_WEBHOOK])?;
+        while let Some(row) = rows.next()? {
+            due.push((row.get(13)?, read_claimed(row)?));
+        }
     }
+    due.sort_by_key(|(due_at, _)| *due_at);
+    due.truncate(limit);
+    let claimed: Vec<ClaimedDelivery> = due.into_iter().map(|(_, delivery)| delivery).collect();
     for delivery in &claimed {
         db.prepare_cached(
             "UPDATE webhook_delivery SET tries = ?2, due_at = ?3, is_claimed = 1 WHERE delivery_no = ?1",
@@ -141,6 +161,12 @@ fn claim(
         .execute(params![delivery.number, delivery.try_number, now + claim_ms])?;
     }
     Ok(claimed)
+}
+
+fn webhook_ids(db: &Connection) -> Result<Vec<String>, HubStoreError> {
+    let mut query = db.prepare_cached("SELECT webhook_id FROM webhook")?;
+    let ids = query.query_map([], |row| row.get(0))?;
+    Ok(ids.collect::<Result<_, _>>()?)
 }
 
 fn record_try(db: &Connection, result: &DeliveryResult, now: i64) -> Result<(), HubStoreError> {
@@ -166,9 +192,9 @@ fn record_try(db: &Connection, result: &DeliveryResult, now: i64) -> Result<(), 
             result.number,
             result.try_number,
             now,
-            result.status,
-            result.error,
-            result.duration_ms
+            result.answer.status,
+            result.answer.error,
+            result.answer.duration_ms
         ],
     )?;
     Ok(())
@@ -181,9 +207,11 @@ fn load_tries(db: &Connection, delivery: i64) -> Result<Vec<DeliveryTryRow>, Hub
     let tries = query.query_map([delivery], |row| {
         Ok(DeliveryTryRow {
             at: row.get(0)?,
-            status: row.get(1)?,
-            error: row.get(2)?,
-            duration_ms: row.get(3)?,
+            answer: ReceiverAnswer {
+                status: row.get(1)?,
+                error: row.get(2)?,
+                duration_ms: row.get(3)?,
+            },
         })
     })?;
     Ok(tries.collect::<Result<_, _>>()?)

@@ -1,7 +1,77 @@
-//! The format of the SQLite database: opening it again changes nothing, and a later format is rejected.
+//! The format of the database: an earlier one is migrated, the current one is not changed, and a later one is rejected.
 
 use rusqlite::Connection;
 use selvedge_store::hub::{HubStoreError, SqliteHub, StoreSettings};
+
+use super::fixture::StoreFixture;
+
+/// The first four migrations of a store.
+macro_rules! earlier_format {
+    ($store:literal) => {
+        concat!(
+            include_str!(concat!(
+                "../../../src/hub/",
+                $store,
+                "/migrations/001_hub.sql"
+            )),
+            include_str!(concat!(
+                "../../../src/hub/",
+                $store,
+                "/migrations/002_verdicts.sql"
+            )),
+            include_str!(concat!(
+                "../../../src/hub/",
+                $store,
+                "/migrations/003_access.sql"
+            )),
+            include_str!(concat!(
+                "../../../src/hub/",
+                $store,
+                "/migrations/004_webhooks.sql"
+            )),
+        )
+    };
+}
+
+pub(super) async fn migration_of_earlier_format_keeps_rows(fixture: StoreFixture) {
+    let (schema, version, secret) = match &fixture {
+        StoreFixture::Sqlite(directory) => {
+            std::fs::create_dir(directory.path().join("deep")).unwrap();
+            (
+                earlier_format!("sqlite"),
+                "PRAGMA user_version = 4",
+                "x'00'",
+            )
+        }
+        StoreFixture::Postgres(_) => (
+            earlier_format!("postgres"),
+            "CREATE TABLE selvedge_schema (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());
+             INSERT INTO selvedge_schema (version) VALUES (1), (2), (3), (4)",
+            "'\\x00'",
+        ),
+    };
+    fixture.execute(schema).await;
+    fixture.execute(version).await;
+    let rows = format!(
+        "INSERT INTO webhook (webhook_id, tenant, name, url, format, events, secret, created_at)
+         VALUES ('01900000-0000-7000-8000-000000000001', 'default', 'hook', 'https://example.org', 'json', '[]',
+                 {secret}, 1);
+         INSERT INTO webhook_delivery (message_id, webhook_id, event, task_id, state, attempts, at, due_at)
+         VALUES ('msg_1', '01900000-0000-7000-8000-000000000001', 'task.dead',
+                 '01900000-0000-7000-8000-000000000002', 'dead', 1, 1, 1);
+         INSERT INTO schedule (schedule_id, tenant, name, cron, body, created_by, created_at)
+         VALUES ('01900000-0000-7000-8000-000000000003', 'default', 'nightly', '0 3 * * *', '{{}}', 'me', 1);"
+    );
+    fixture.execute(&rows).await;
+
+    let store = fixture.open().await;
+    let schedules = store.schedules("default".to_owned()).await.unwrap();
+    assert_eq!(schedules[0].name, "nightly");
+    assert_eq!(schedules[0].created_by_token, None);
+    let claimed = store.claim_deliveries(60_000, 10).await.unwrap();
+    assert_eq!(claimed[0].message_id, "msg_1");
+    assert_eq!(store.claim_deliveries(60_000, 10).await.unwrap(), []);
+}
 
 #[tokio::test]
 async fn migration_of_current_format_changes_nothing() {

@@ -44,6 +44,7 @@ macro_rules! over_both {
 }
 
 over_both!(
+    migrations::migration_of_earlier_format_keeps_rows,
     queue::acknowledged_writes_survive_restart,
     queue::assign_prefers_priority_and_matches_labels,
     queue::assign_never_gives_a_task_twice,

@@ -1,5 +1,6 @@
 //! `selvedge cancel`, `retry` and `review` for a hub's tasks.
 
+use selvedge_core::format::counted;
 use selvedge_core::model::{ReviewTarget, exit_code};
 use selvedge_protocol::{
     BulkRetryAnswer, BulkRetryRequest, CancelRequest, RetriedTask, ReviewDecision, ReviewRequest,
@@ -12,7 +13,7 @@ use crate::commands::{environment, review};
 use crate::error::CliError;
 use crate::hub_client::HubClient;
 use crate::output::{OutputFormat, OutputOptions, json};
-use crate::terminal::style;
+use crate::terminal::{one_line, style};
 
 pub(super) async fn cancel(hub: &HubClient, args: &CancelArgs) -> Result<u8, CliError> {
     let task = find_task(hub, &args.task).await?;
@@ -63,31 +64,55 @@ async fn retry_dead(hub: &HubClient, args: &RetryArgs) -> Result<u8, CliError> {
         ..BulkRetryRequest::default()
     };
     let mut tasks: Vec<RetriedTask> = Vec::new();
-    loop {
-        let page: BulkRetryAnswer = hub.post("/tasks/retry", &request, &[]).await?;
+    // Each page is printed at once: if a later request fails, the tasks of the page are queued nevertheless. After a
+    // lost answer, the hub omits the tasks of that answer, which have successors now.
+    let last_page = loop {
+        let page = hub.post_once::<BulkRetryAnswer>("/tasks/retry", &request, None);
+        let page = match page.await {
+            Ok(page) => page,
+            Err(error) => break Err(error),
+        };
+        match args.format {
+            OutputFormat::Json => {}
+            OutputFormat::Jsonl => page.tasks.iter().for_each(json::print_json),
+            OutputFormat::Human => page.tasks.iter().for_each(print_retried),
+        }
         tasks.extend(page.tasks);
         request.cursor = page.next_cursor;
         if request.cursor.is_none() {
-            break;
+            break Ok(());
         }
+    };
+    if args.format == OutputFormat::Json {
+        json::print_json(&tasks);
     }
-    match args.format {
-        OutputFormat::Json => json::print_json(&tasks),
-        OutputFormat::Jsonl => tasks.iter().for_each(json::print_json),
-        OutputFormat::Human if tasks.is_empty() => errln!("no dead tasks"),
-        OutputFormat::Human => {
-            for task in &tasks {
-                let note = if task.repeated {
-                    "was already retried"
-                } else {
-                    "queued"
-                };
-                let of = short_id(task.task_id);
-                outln!("{note}: {} (retry of {of})", task.new_task_id);
-            }
-        }
+    last_page?;
+    if args.format == OutputFormat::Human && tasks.is_empty() {
+        errln!("no dead tasks to retry");
+    }
+    let refused = tasks.iter().filter(|task| task.error.is_some()).count();
+    if refused > 0 {
+        let refused = counted(u64::try_from(refused).unwrap_or(u64::MAX), "task");
+        return Err(
+            CliError::usage(format!("the hub refused to retry {refused}"))
+                .hint("submit changed tasks instead, or change the hub's rules"),
+        );
     }
     Ok(exit_code::VERIFIED)
+}
+
+fn print_retried(task: &RetriedTask) {
+    let of = short_id(task.task_id);
+    match (task.new_task_id, &task.error) {
+        (Some(new), _) if task.repeated => outln!("was already retried: {new} (retry of {of})"),
+        (Some(new), _) => outln!("queued: {new} (retry of {of})"),
+        (None, error) => outln!(
+            "{}: {} ({})",
+            style::bad("refused"),
+            task.task_id,
+            one_line(error.as_deref().unwrap_or("unknown error"), 200)
+        ),
+    }
 }
 
 pub(super) async fn review(hub: &HubClient, args: &ReviewArgs) -> Result<u8, CliError> {

@@ -17,6 +17,7 @@ use selvedge_core::machine::{JournalState, evolve};
 use selvedge_core::model::{Envelope, RunId, TaskId, exit_code};
 use selvedge_dashboard::stats::StatsReport;
 use selvedge_protocol::{JournalPage, TaskPage, TaskRow};
+use serde::Serialize;
 
 use super::environment;
 use crate::cli::{
@@ -27,7 +28,7 @@ use crate::error::CliError;
 use crate::hub_client::{HubArgs, HubClient, HubCredentials, HubError};
 use crate::local::StateDir;
 use crate::logging;
-use crate::output::{OutputOptions, print_notice};
+use crate::output::{OutputFormat, OutputOptions, json, print_notice};
 use crate::worker::{self, WorkerLifetime, WorkerOptions};
 
 /// Limit for the pages that are searched for a short task id.
@@ -276,6 +277,25 @@ async fn fetch_task(hub: &HubClient, task: TaskId) -> Result<TaskRow, HubError> 
 
 fn short_id(task: TaskId) -> String {
     RunId::from(task).short()
+}
+
+/// Checks an id that becomes a part of a URL.
+fn check_id(kind: &str, id: &str, list_command: &str) -> Result<(), CliError> {
+    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    if !id.is_empty() && id.bytes().all(is_valid) {
+        return Ok(());
+    }
+    Err(CliError::usage(format!("invalid {kind} id `{id}`"))
+        .hint(format!("list them with `{list_command}`")))
+}
+
+/// Prints rows; for people, each as one line.
+fn print_rows<T: Serialize>(rows: &[T], format: OutputFormat, line: fn(&T) -> String) {
+    match format {
+        OutputFormat::Json => json::print_json(&rows),
+        OutputFormat::Jsonl => rows.iter().for_each(json::print_json),
+        OutputFormat::Human => rows.iter().for_each(|row| outln!("{}", line(row))),
+    }
 }
 
 fn reject_dir(dir: Option<&Path>) -> Result<(), CliError> {

@@ -1,35 +1,31 @@
 //! `selvedge schedules`, and `selvedge submit --schedule`.
 
 use selvedge_core::model::{Task, exit_code};
-use selvedge_protocol::{SchedulePage, ScheduleRequest, ScheduleRow};
+use selvedge_protocol::{CreatedSchedule, SchedulePage, ScheduleRequest, ScheduleRow};
 
+use super::submit::print_warnings;
+use super::{check_id, print_rows};
 use crate::cli::{SchedulesArgs, SchedulesCommand};
 use crate::error::CliError;
 use crate::hub_client::HubClient;
 use crate::output::{OutputFormat, json};
 use crate::terminal::{one_line, style};
 
-/// Maximum length of a name that is taken from the description.
+/// Maximum length of a name that is taken from the task.
 const MAX_NAME_CHARS: usize = 60;
+/// The name of a schedule whose task has no visible text.
+const FALLBACK_NAME: &str = "scheduled task";
 
 pub(super) async fn schedules(hub: &HubClient, args: &SchedulesArgs) -> Result<u8, CliError> {
     match &args.command {
         None => {
             let page: SchedulePage = hub.get("/schedules", &[]).await?;
-            match args.format {
-                OutputFormat::Json => json::print_json(&page.schedules),
-                OutputFormat::Jsonl => page.schedules.iter().for_each(json::print_json),
-                OutputFormat::Human => {
-                    for row in &page.schedules {
-                        outln!("{}", schedule_line(row));
-                    }
-                }
-            }
+            print_rows(&page.schedules, args.format, schedule_line);
         }
         Some(SchedulesCommand::Pause { id }) => change(hub, id, "pause", args.format).await?,
         Some(SchedulesCommand::Resume { id }) => change(hub, id, "resume", args.format).await?,
         Some(SchedulesCommand::Remove { id }) => {
-            check_id(id)?;
+            check_id("schedule", id, "selvedge schedules")?;
             hub.delete(&format!("/schedules/{id}")).await?;
             if args.format == OutputFormat::Human {
                 outln!("removed: {id}");
@@ -39,7 +35,7 @@ pub(super) async fn schedules(hub: &HubClient, args: &SchedulesArgs) -> Result<u
     Ok(exit_code::VERIFIED)
 }
 
-/// Creates a schedule for a task; without a name, it is named after the description.
+/// Creates a schedule for a task; without a name, it is named after the task.
 pub(super) async fn add(
     hub: &HubClient,
     task: &Task,
@@ -47,14 +43,25 @@ pub(super) async fn add(
     name: Option<&str>,
     format: OutputFormat,
 ) -> Result<u8, CliError> {
-    let description = one_line(&task.description, MAX_NAME_CHARS);
+    let title = one_line(task.title(), MAX_NAME_CHARS);
+    let own_name = if title.is_empty() {
+        FALLBACK_NAME
+    } else {
+        &title
+    };
     let request = ScheduleRequest {
-        name: name.map_or(description, str::to_owned),
+        name: name.unwrap_or(own_name).to_owned(),
         cron: cron.to_owned(),
         task: serde_json::to_value(task).map_err(CliError::infrastructure)?,
     };
-    let row: ScheduleRow = hub.post("/schedules", &request, &[]).await?;
-    print_row(&row, format);
+    let created: CreatedSchedule = hub.post("/schedules", &request, &[]).await?;
+    match format {
+        OutputFormat::Human => {
+            print_warnings(&created.warnings);
+            outln!("{}", schedule_line(&created.row));
+        }
+        OutputFormat::Json | OutputFormat::Jsonl => json::print_json(&created),
+    }
     Ok(exit_code::VERIFIED)
 }
 
@@ -64,7 +71,7 @@ async fn change(
     action: &str,
     format: OutputFormat,
 ) -> Result<(), CliError> {
-    check_id(id)?;
+    check_id("schedule", id, "selvedge schedules")?;
     let path = format!("/schedules/{id}/{action}");
     let row: ScheduleRow = hub.post(&path, &serde_json::json!({}), &[]).await?;
     print_row(&row, format);
@@ -100,14 +107,4 @@ fn schedule_line(row: &ScheduleRow) -> String {
         one_line(&row.cron, 60),
         last.unwrap_or_default(),
     )
-}
-
-/// The id becomes a part of the URL.
-fn check_id(id: &str) -> Result<(), CliError> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    if !id.is_empty() && id.bytes().all(plain) {
-        return Ok(());
-    }
-    Err(CliError::usage(format!("invalid schedule id `{id}`"))
-        .hint("list schedules with `selvedge schedules`"))
 }

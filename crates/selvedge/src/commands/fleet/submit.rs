@@ -49,7 +49,7 @@ pub(super) async fn submit(hub: &HubClient, args: &SubmitArgs) -> Result<u8, Cli
     }
     match args.format {
         OutputFormat::Human => {
-            print_warnings(&answer);
+            print_warnings(&answer.warnings);
             let again = if answer.repeated { " (again)" } else { "" };
             outln!(
                 "{}{again}: {}\n  {} selvedge watch {}",
@@ -229,14 +229,14 @@ const fn to_deliver(to: DeliverTo) -> DeliveryMode {
     }
 }
 
-fn print_warnings(answer: &SubmitAnswer) {
-    for warning in &answer.warnings {
+pub(super) fn print_warnings(warnings: &[String]) {
+    for warning in warnings {
         print_notice(&sanitize_text(warning));
     }
 }
 
 /// Prints the task's id to standard error.
 fn print_task_id(answer: &SubmitAnswer) {
-    print_warnings(answer);
+    print_warnings(&answer.warnings);
     errln!("{}", style::dim(format!("task {}", answer.task_id)));
 }

@@ -8,6 +8,7 @@ use selvedge_protocol::{
     IssuedToken, Scope, SessionPage, SessionRow, TokenPage, TokenRequest, TokenRow,
 };
 
+use super::{check_id, print_rows};
 use crate::cli::{ScopeArg, TokensArgs, TokensCommand};
 use crate::commands::token_file::NewTokenFile;
 use crate::error::CliError;
@@ -57,26 +58,12 @@ pub(super) async fn tokens(hub: &HubClient, args: &TokensArgs) -> Result<u8, Cli
     }
 }
 
-fn check_id(kind: &str, id: &str, list_command: &str) -> Result<(), CliError> {
-    let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    if !id.is_empty() && id.bytes().all(is_valid) {
-        return Ok(());
-    }
-    Err(CliError::usage(format!("invalid {kind} id `{id}`"))
-        .hint(format!("list them with `{list_command}`")))
-}
-
 async fn list_sessions(hub: &HubClient, format: OutputFormat) -> Result<u8, CliError> {
     let page: SessionPage = hub.get("/sessions", &[]).await?;
-    match format {
-        OutputFormat::Json => json::print_json(&page.sessions),
-        OutputFormat::Jsonl => page.sessions.iter().for_each(json::print_json),
-        OutputFormat::Human if page.sessions.is_empty() => errln!("no sessions"),
-        OutputFormat::Human => page
-            .sessions
-            .iter()
-            .for_each(|row| outln!("{}", session_line(row))),
+    if format == OutputFormat::Human && page.sessions.is_empty() {
+        errln!("no sessions");
     }
+    print_rows(&page.sessions, format, session_line);
     Ok(exit_code::VERIFIED)
 }
 
@@ -96,14 +83,7 @@ fn session_line(row: &SessionRow) -> String {
 
 async fn list(hub: &HubClient, format: OutputFormat) -> Result<u8, CliError> {
     let page: TokenPage = hub.get("/tokens", &[]).await?;
-    match format {
-        OutputFormat::Json => json::print_json(&page.tokens),
-        OutputFormat::Jsonl => page.tokens.iter().for_each(json::print_json),
-        OutputFormat::Human => page
-            .tokens
-            .iter()
-            .for_each(|row| outln!("{}", token_line(row))),
-    }
+    print_rows(&page.tokens, format, token_line);
     Ok(exit_code::VERIFIED)
 }
 

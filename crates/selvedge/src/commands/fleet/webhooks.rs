@@ -6,6 +6,7 @@ use selvedge_protocol::{
     WebhookPage, WebhookRequest, WebhookRow,
 };
 
+use super::{check_id, print_rows};
 use crate::cli::{WebhookEventArg, WebhookFormatArg, WebhooksArgs, WebhooksCommand};
 use crate::error::CliError;
 use crate::hub_client::HubClient;
@@ -32,14 +33,14 @@ pub(super) async fn webhooks(hub: &HubClient, args: &WebhooksArgs) -> Result<u8,
             print_secret(&issued, args.format)?;
         }
         Some(WebhooksCommand::Remove { id }) => {
-            check_id(id)?;
+            check_id("webhook", id, "selvedge webhooks")?;
             hub.delete(&format!("/webhooks/{id}")).await?;
             if args.format == OutputFormat::Human {
                 outln!("removed: {id}");
             }
         }
         Some(WebhooksCommand::Deliveries { id, limit }) => {
-            check_id(id)?;
+            check_id("webhook", id, "selvedge webhooks")?;
             let path = format!("/webhooks/{id}/deliveries");
             let query = [("limit", limit.to_string())];
             let page: DeliveryPage = hub.get(&path, &query).await?;
@@ -53,24 +54,6 @@ async fn list(hub: &HubClient, format: OutputFormat) -> Result<(), CliError> {
     let page: WebhookPage = hub.get("/webhooks", &[]).await?;
     print_rows(&page.webhooks, format, webhook_line);
     Ok(())
-}
-
-fn print_rows<T: serde::Serialize>(rows: &[T], format: OutputFormat, line: fn(&T) -> String) {
-    match format {
-        OutputFormat::Json => json::print_json(&rows),
-        OutputFormat::Jsonl => rows.iter().for_each(json::print_json),
-        OutputFormat::Human => rows.iter().for_each(|row| outln!("{}", line(row))),
-    }
-}
-
-/// The id becomes a part of the URL.
-fn check_id(id: &str) -> Result<(), CliError> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    if !id.is_empty() && id.bytes().all(plain) {
-        return Ok(());
-    }
-    Err(CliError::usage(format!("invalid webhook id `{id}`"))
-        .hint("list webhooks with `selvedge webhooks`"))
 }
 
 fn webhook_line(row: &WebhookRow) -> String {

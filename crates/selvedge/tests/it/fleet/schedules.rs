@@ -40,3 +40,21 @@ fn schedule_is_created_listed_paused_and_removed() {
     let tasks = fleet.run(&["list", "--format", "json"]).json();
     assert!(tasks.as_array().unwrap().is_empty());
 }
+
+#[test]
+fn schedule_is_named_after_its_task() {
+    let fleet = HubFixture::new("true");
+    for (task, name) in [
+        (r#""command": "make docs""#, "make docs"),
+        (r#""description": "\u200b""#, "scheduled task"),
+    ] {
+        let task = format!(r#"{{"repository": "https://example.invalid/x.git", {task}}}"#);
+        fleet.env.write("task.json", &task);
+        let file = fleet.env.work_dir().join("task.json");
+        let add = fleet.command(&["submit", "--schedule", "0 3 * * *"]);
+        let add = add.arg("--file").arg(&file);
+        let added = add.args(["--labels", "nowhere"]).run();
+        added.assert_code(0);
+        assert!(added.stdout.contains(name), "{}", added.stdout);
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::thread::JoinHandle;
 
 use super::fixture::HubFixture;
 use super::losses::WAITS;
@@ -30,9 +31,11 @@ fn read_request(stream: &TcpStream) -> String {
     key
 }
 
-#[test]
-fn submit_sends_the_same_request_again_after_a_lost_answer() {
-    let env = env_with_repo();
+/// A hub whose first answer is lost; returns its URL, and the idempotency keys of two requests.
+fn hub_that_loses_an_answer(
+    status: &'static str,
+    body: &'static str,
+) -> (String, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let hub = std::thread::spawn(move || {
@@ -41,10 +44,8 @@ fn submit_sends_the_same_request_again_after_a_lost_answer() {
             let (mut stream, _) = listener.accept().unwrap();
             keys.push(read_request(&stream));
             if !is_lost {
-                let body = r#"{"task_id": "0190163d-8694-739b-aea5-966c26f8ad91", "state": "queued",
-                               "repeated": true, "warnings": []}"#;
                 let answer = format!(
-                    "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                    "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
                     body.len()
                 );
                 stream.write_all(answer.as_bytes()).unwrap();
@@ -52,16 +53,28 @@ fn submit_sends_the_same_request_again_after_a_lost_answer() {
         }
         keys
     });
-    let out = env
-        .selvedge(["submit", "do it", "--repo", "https://git.example/shop"])
-        .env("SELVEDGE_HUB", &url)
-        .env("SELVEDGE_TOKEN", "slv_test")
-        .run();
-    out.assert_code(0);
-    assert!(out.stderr.contains("sending it again"), "{}", out.stderr);
-    let keys = hub.join().unwrap();
-    assert!(!keys[0].is_empty(), "{keys:?}");
-    assert_eq!(keys[0], keys[1]);
+    (url, hub)
+}
+
+#[test]
+fn submit_and_bulk_retry_send_the_same_request_again_after_a_lost_answer() {
+    let env = env_with_repo();
+    let submitted = r#"{"task_id": "0190163d-8694-739b-aea5-966c26f8ad91", "state": "queued", "repeated": true,
+                        "warnings": []}"#;
+    let submit = ["submit", "do it", "--repo", "https://git.example/shop"];
+    for (args, status, body) in [
+        (&submit[..], "201 Created", submitted),
+        (&["retry", "--dead"], "200 OK", r#"{"tasks": []}"#),
+    ] {
+        let (url, hub) = hub_that_loses_an_answer(status, body);
+        let command = env.selvedge(args).env("SELVEDGE_HUB", &url);
+        let out = command.env("SELVEDGE_TOKEN", "slv_test").run();
+        out.assert_code(0);
+        assert!(out.stderr.contains("sending it again"), "{}", out.stderr);
+        let keys = hub.join().unwrap();
+        assert!(!keys[0].is_empty(), "{keys:?}");
+        assert_eq!(keys[0], keys[1]);
+    }
 }
 
 #[test]
