@@ -35,12 +35,51 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- if .Values.hub.tls.existingSecret -}}https{{- else -}}http{{- end -}}
 {{- end -}}
 
+{{- define "selvedge.serviceUrl" -}}
+{{- printf "%s://%s-hub.%s.svc:%d" (include "selvedge.hubScheme" .) (include "selvedge.fullname" .) .Release.Namespace (int .Values.hub.service.port) -}}
+{{- end -}}
+
+{{/* The URL of the hub for workers and the scaler. */}}
 {{- define "selvedge.hubUrl" -}}
 {{- if .Values.worker.hubUrl -}}
 {{- .Values.worker.hubUrl -}}
+{{- else if .Values.hub.enabled -}}
+{{- include "selvedge.serviceUrl" . -}}
 {{- else -}}
-{{- printf "%s://%s-hub.%s.svc:%d" (include "selvedge.hubScheme" .) (include "selvedge.fullname" .) .Release.Namespace (int .Values.hub.service.port) -}}
+{{- fail "worker.hubUrl: name the hub, because hub.enabled is false" -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The URL of the hub for users. */}}
+{{- define "selvedge.publicUrl" -}}
+{{- if (.Values.hub.config | default dict).public_url -}}
+{{- .Values.hub.config.public_url -}}
+{{- else if .Values.hub.ingress.enabled -}}
+{{- printf "http%s://%s" (ternary "s" "" (ne .Values.hub.ingress.tlsSecret "")) .Values.hub.ingress.host -}}
+{{- else -}}
+{{- include "selvedge.serviceUrl" . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Rules for egress to name servers. */}}
+{{- define "selvedge.dnsEgress" -}}
+- ports:
+    - port: 53
+      protocol: UDP
+    - port: 53
+      protocol: TCP
+{{- end -}}
+
+{{/* Peers for egress to every address but the metadata services of clouds, at which pods get the credentials of nodes. */}}
+{{- define "selvedge.anyAddress" -}}
+- ipBlock:
+    cidr: 0.0.0.0/0
+    except:
+      - 169.254.169.254/32
+- ipBlock:
+    cidr: ::/0
+    except:
+      - fd00:ec2::254/128
 {{- end -}}
 
 {{/* Names by which clients address the hub, as a JSON list. The hub adds its port to each of them. */}}
