@@ -1,5 +1,6 @@
 //! `cargo xtask chart`: checks the Helm chart with helm's and Kubernetes' own rules, for the default values and for each
-//! file of `ci/`, and the alert rules with Prometheus' own. The hub has to accept its rendered configuration.
+//! file of `ci/`, and the alert rules with Prometheus' own and on sample series. The hub has to accept its rendered
+//! configuration.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use crate::workspace;
 
 const CHART: &str = "packaging/helm/selvedge";
 const ALERTS: &str = "packaging/monitoring/alerts.yaml";
+const ALERT_TESTS: &str = "packaging/monitoring/alerts-test.yaml";
 /// Schemas of the resources that are not Kubernetes' own.
 const CRD_SCHEMAS: &str = "https://raw.githubusercontent.com/datreeio/CRDs-catalog/main/\
      {{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json";
@@ -40,14 +42,16 @@ pub(crate) fn run() -> XtaskResult {
                 .args(["--namespace", "agents"])
                 .args(&options),
         )?;
-        let config = tempfile::NamedTempFile::new()?;
-        std::fs::write(config.path(), hub_config(&manifests)?)?;
-        program::run(
-            program::cargo(["run", "--quiet", "--package", "selvedge", "--", "hub"])
-                .arg("--config")
-                .arg(config.path())
-                .arg("--print-config"),
-        )?;
+        if let Some(hub_config) = hub_config(&manifests) {
+            let config = tempfile::NamedTempFile::new()?;
+            std::fs::write(config.path(), hub_config)?;
+            program::run(
+                program::cargo(["run", "--quiet", "--package", "selvedge", "--", "hub"])
+                    .arg("--config")
+                    .arg(config.path())
+                    .arg("--print-config"),
+            )?;
+        }
         let file = rendered.path().join(name).with_extension("yaml");
         std::fs::write(file, manifests)?;
     }
@@ -61,16 +65,20 @@ pub(crate) fn run() -> XtaskResult {
         Command::new("promtool")
             .args(["check", "rules"])
             .arg(workspace::root().join(ALERTS)),
+    )?;
+    program::run(
+        Command::new("promtool")
+            .args(["test", "rules"])
+            .arg(workspace::root().join(ALERT_TESTS)),
     )
 }
 
-/// The hub's configuration file in the rendered manifests: the lines of a block with an indentation of four.
-fn hub_config(manifests: &str) -> XtaskResult<String> {
-    let (_, block) = manifests
-        .split_once("  hub.toml: |\n")
-        .ok_or("the manifests have no `hub.toml`")?;
+/// The hub's configuration file in the rendered manifests, if they have a hub: the lines of a block with an indentation
+/// of four.
+fn hub_config(manifests: &str) -> Option<String> {
+    let (_, block) = manifests.split_once("  hub.toml: |\n")?;
     let lines = block.lines().map_while(|line| line.strip_prefix("    "));
-    Ok(lines.fold(String::new(), |text, line| text + line + "\n"))
+    Some(lines.fold(String::new(), |text, line| text + line + "\n"))
 }
 
 /// The default values, and every file of `ci/`.

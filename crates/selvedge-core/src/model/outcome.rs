@@ -93,6 +93,25 @@ pub mod exit_code {
 pub(crate) const UNCHANGED_REASON: &str = "the agent changed no files";
 
 impl Outcome {
+    /// All outcomes.
+    pub const ALL: [Self; 15] = [
+        Self::Verified,
+        Self::Unchecked,
+        Self::MaxRetriesExhausted,
+        Self::Stuck,
+        Self::Failed,
+        Self::CannotSatisfy,
+        Self::Timeout,
+        Self::TurnLimit,
+        Self::Budget,
+        Self::NeedsReview,
+        Self::Unchanged,
+        Self::Tampered,
+        Self::InfraFailed,
+        Self::Interrupted,
+        Self::Cancelled,
+    ];
+
     /// Whether no check failed at the end; a person may still have to decide.
     pub const fn passed_checks(self) -> bool {
         matches!(self, Self::Verified | Self::Unchecked | Self::NeedsReview)
@@ -197,7 +216,9 @@ mod tests {
             (O::Cancelled, 10, Some(V::ExecutionFailed)),
             (O::Interrupted, 130, None),
         ];
+        assert_eq!(O::ALL.len(), table.len());
         for (outcome, code, status) in table {
+            assert!(O::ALL.contains(&outcome), "{outcome:?}");
             assert_eq!(outcome.exit_code(), code, "{outcome:?}");
             assert_eq!(outcome.verification_status(true), status, "{outcome:?}");
             assert_eq!(serde_json::to_value(outcome).unwrap(), outcome.as_str());

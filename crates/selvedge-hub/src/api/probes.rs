@@ -51,8 +51,12 @@ pub(super) async fn metrics(State(hub): State<Arc<Hub>>) -> Result<Response, Api
 type Samples = Vec<(String, u64)>;
 
 fn metrics_text(stats: &HubStats, connected: u64, queue_age_s: u64) -> String {
+    // All outcomes exist from the start, so that alerts see those that never occurred, and increases from 0.
+    let mut outcomes: BTreeMap<String, u64> = Outcome::ALL
+        .map(|outcome| (outcome.as_str().to_owned(), 0))
+        .into();
+    outcomes.extend(stats.outcomes.clone());
     // Work that a person accepted was not verified by its checks.
-    let mut outcomes = stats.outcomes.clone();
     if let Some(verified) = outcomes.get_mut(Outcome::Verified.as_str()) {
         *verified = verified.saturating_sub(stats.accepted);
     }

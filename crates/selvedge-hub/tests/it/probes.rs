@@ -53,7 +53,16 @@ pub(crate) async fn counters_never_decrease_and_separate_accepted_work(database:
         });
         pairs.collect::<std::collections::BTreeMap<_, _>>()
     };
-    let mut seen = Vec::new();
+    // Alerts compare with series that exist before anything happened.
+    let first = counters().await;
+    for outcome in Outcome::ALL {
+        let series = format!(
+            "selvedge_task_outcomes_total{{outcome=\"{}\"}}",
+            outcome.as_str()
+        );
+        assert_eq!(first.get(&series), Some(&0), "{series}");
+    }
+    let mut seen = vec![first];
     let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
     let new = json!({"description": "x", "max_verification_retries": 2});
     let task = hub.submit(&submit, &new).await;
