@@ -131,6 +131,12 @@ mod tests {
     }
 
     #[test]
+    fn time_zones_are_known_without_the_systems_database() {
+        let bundled = jiff::tz::TimeZoneDatabase::bundled();
+        assert!(bundled.get("Europe/Berlin").is_ok());
+    }
+
+    #[test]
     fn invalid_cron_is_rejected() {
         for cron in [
             "",
