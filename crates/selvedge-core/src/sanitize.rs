@@ -8,6 +8,22 @@ pub fn sanitize_text(text: &str) -> String {
     strip_escapes(text).chars().filter(|&c| shown(c)).collect()
 }
 
+/// A text on one line, for a log: line breaks are written as `\n` and `\r`, and other control characters and invisible
+/// characters are removed. The rest of an escape sequence stays, because an incomplete one would hide the text after it.
+pub fn sanitize_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => line.push_str("\\n"),
+            '\r' => line.push_str("\\r"),
+            '\t' => line.push(c),
+            c if c.is_control() || is_invisible(c) => {}
+            c => line.push(c),
+        }
+    }
+    line
+}
+
 /// Whether a character is invisible and changes how others are read: everything that Unicode says to ignore in display
 /// (direction marks, zero-width characters, soft hyphens, fillers, tags, selectors of variants except those of emoji),
 /// annotations, blank characters that are not spaces, and separators that do not end lines elsewhere.
@@ -114,6 +130,14 @@ mod tests {
     fn sanitize_removes_escapes_and_controls() {
         let hostile = "a\u{1b}]0;title\u{7}b\u{1b}[2Jc\u{202e}d\r\u{9b}31me\n\tf";
         assert_eq!(sanitize_text(hostile), "abcde\n\tf");
+    }
+
+    #[test]
+    fn sanitized_line_is_one_line_and_complete() {
+        let hostile = "a\u{1b}[2Jb\r\nc\u{9d}d\u{202e}e\u{2028}f\tg\0";
+        assert_eq!(sanitize_line(hostile), "a[2Jb\\r\\ncdef\tg");
+        let json = r#"{"message":"a\u001b[2J\nb"}"#;
+        assert_eq!(sanitize_line(json), json);
     }
 
     #[test]

@@ -28,7 +28,9 @@ use self::formats::{FORMATS, KeyFormat, OpenMatch};
 use self::forms::{EncodedForm, encoded_forms};
 pub use self::json::RedactError;
 use self::prefix_matcher::{KEY_BYTES, PrefixMatcher};
-pub use self::secret_names::{is_secret_name, is_worth_redacting};
+pub use self::secret_names::{
+    is_secret_name, is_worth_redacting, parse_header_list, secrets_in_value,
+};
 pub use self::visible::RedactionStream;
 
 /// Minimum length of a secret, in bytes: a value like `1` would be redacted everywhere.

@@ -1,5 +1,7 @@
 //! Which variables hold secrets, by their names, and which values are worth redacting.
 
+use percent_encoding::percent_decode_str;
+
 use super::MIN_SECRET_BYTES;
 
 /// Parts of a name, between underscores, that mark its value as secret.
@@ -46,6 +48,37 @@ pub fn is_secret_name(name: &str) -> bool {
     let mut parts = name.split(|c: char| !c.is_ascii_alphanumeric());
     parts.any(|part| SECRET_NAME_PARTS.contains(&part))
         || SECRET_NAME_SUBSTRINGS.iter().any(|it| name.contains(it))
+        || is_header_list(&name)
+}
+
+/// Whether a variable contains headers for the requests to a collector of OpenTelemetry, such as a key.
+fn is_header_list(name: &str) -> bool {
+    name.starts_with("OTEL_EXPORTER_OTLP_") && name.ends_with("HEADERS")
+}
+
+/// Names and values of a list of headers as OpenTelemetry writes it: `NAME=VALUE,NAME=VALUE`, with percent-encoded values.
+pub fn parse_header_list(list: &str) -> impl Iterator<Item = (&str, String)> {
+    list.split(',').filter_map(|header| {
+        let (name, value) = header.split_once('=')?;
+        let value = percent_decode_str(value.trim()).decode_utf8().ok()?;
+        Some((name.trim(), value.into_owned())).filter(|(name, _)| !name.is_empty())
+    })
+}
+
+/// The secrets in the value of a variable with a secret name: the value itself; for a list of headers also each of its
+/// values, and what follows the scheme in them (`Bearer …`).
+pub fn secrets_in_value(name: &str, value: &[u8]) -> Vec<Vec<u8>> {
+    let mut secrets = vec![value.to_vec()];
+    if is_header_list(&name.to_ascii_uppercase()) {
+        let list = String::from_utf8_lossy(value);
+        for (_, header) in parse_header_list(&list) {
+            let credential = header.split_once(' ').map(|(_, rest)| rest.trim());
+            secrets.extend(credential.map(|it| it.as_bytes().to_vec()));
+            secrets.push(header.into_bytes());
+        }
+    }
+    secrets.retain(|secret| is_worth_redacting(secret));
+    secrets
 }
 
 /// Whether a value can be redacted without damage to other text: paths, plain words and numbers occur in too many other

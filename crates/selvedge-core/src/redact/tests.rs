@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use proptest::prelude::*;
 
-use super::{Redactor, Secret, is_secret_name, is_worth_redacting};
+use super::{Redactor, Secret, is_secret_name, is_worth_redacting, secrets_in_value};
 
 const KEY: &str = "hunter2-Zq9/x+Vb\"7\\Lk&m n";
 const PLAIN: &str = "q7Rt5Yw2Pz8Kd4Xn";
@@ -379,6 +379,27 @@ fn redact_finds_distant_keys() {
 }
 
 #[test]
+fn secrets_in_header_list_are_its_values() {
+    let list = b"api-key=s3cr3t-value, authorization=Bearer%20hunter22-token,x=1,broken";
+    let secrets = secrets_in_value("OTEL_EXPORTER_OTLP_HEADERS", list);
+    let secrets: Vec<_> = secrets
+        .iter()
+        .map(|it| String::from_utf8_lossy(it))
+        .collect();
+    assert_eq!(
+        secrets,
+        [
+            "api-key=s3cr3t-value, authorization=Bearer%20hunter22-token,x=1,broken",
+            "s3cr3t-value",
+            "hunter22-token",
+            "Bearer hunter22-token",
+        ]
+    );
+    assert_eq!(secrets_in_value("API_KEY", b"a=hunter22"), [b"a=hunter22"]);
+    assert!(secrets_in_value("API_KEY", b"short").is_empty());
+}
+
+#[test]
 fn secret_names_and_values() {
     for name in [
         "ANTHROPIC_API_KEY",
@@ -389,6 +410,8 @@ fn secret_names_and_values() {
         "GOOGLE_CREDENTIALS",
         "npm_config_//example.org/:_authToken",
         "CARGO_REGISTRY_TOKEN",
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
     ] {
         assert!(is_secret_name(name), "{name}");
     }
@@ -400,6 +423,7 @@ fn secret_names_and_values() {
         "MONKEY",
         "SSH_PUBLIC_KEY",
         "TOKENIZERS_PARALLELISM",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
     ] {
         assert!(!is_secret_name(name), "{name}");
     }

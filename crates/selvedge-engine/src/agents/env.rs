@@ -334,6 +334,17 @@ mod tests {
     }
 
     #[test]
+    fn env_hides_credentials_of_the_collector() {
+        let ours = [
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "OTEL_EXPORTER_OTLP_HEADERS",
+            "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+        ];
+        check(AgentKind::Claude, &ours, &ours[..1]);
+        check(AgentKind::Acp, &ours, &ours[..1]);
+    }
+
+    #[test]
     fn env_prefers_named_variables() {
         let mut agent = agent(AgentKind::Shell);
         agent.env.insert("PATH".into(), "/opt/bin".into());
