@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use checks::CheckArgs;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use selvedge_core::model::TreeId;
+use selvedge_engine::environment::host_env;
 
 use crate::error::CliError;
 use crate::hub_client::HubArgs;
@@ -59,7 +60,8 @@ pub(crate) enum ParseError {
 /// Parses the command line; `hub` and `worker` also take options from a file and from the environment.
 pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseError> {
     let command = help::group_commands(Cli::command());
-    let environment: Vec<_> = std::env::vars_os().collect();
+    // Not the current environment, from which secrets have been removed: the URL of a database may contain one.
+    let environment: Vec<_> = host_env().into_iter().collect();
     let completed =
         server_settings::complete(&command, args, &environment).map_err(ParseError::Settings)?;
     let (args, settings) = match completed {

@@ -1,12 +1,14 @@
 //! The address of the model server: from the agent's configuration, otherwise from `OLLAMA_HOST` as
 //! Ollama's own programs parse it, otherwise Ollama's default address.
 
+use std::ffi::OsStr;
 use std::net::IpAddr;
 
 use reqwest::Url;
 use selvedge_core::model::AgentSpec;
 
 use crate::agents::chat::model::{is_local, url_host};
+use crate::environment::host_env;
 
 const DEFAULT_ADDRESS: &str = "127.0.0.1";
 const DEFAULT_PORT: u16 = 11434;
@@ -25,7 +27,13 @@ pub(in crate::agents) struct InvalidAddressError(String);
 impl Endpoint {
     /// Determines the server of an agent.
     pub(in crate::agents) fn for_agent(agent: &AgentSpec) -> Result<Self, InvalidAddressError> {
-        let ours = || std::env::var("OLLAMA_HOST").ok();
+        let ours = || {
+            host_env()
+                .get(OsStr::new("OLLAMA_HOST"))?
+                .clone()
+                .into_string()
+                .ok()
+        };
         let configured = agent
             .base_url
             .clone()
