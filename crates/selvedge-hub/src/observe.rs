@@ -30,7 +30,8 @@ pub(crate) async fn observe_request(
     let method = request.method().as_str();
     let method = METHODS.into_iter().find(|it| *it == method);
     let method = method.unwrap_or("other");
-    let span = tracing::info_span!("request", request_id = %id, method, route);
+    // At the level of errors, so that it is in their lines whatever the log's levels.
+    let span = tracing::error_span!("request", request_id = %id, method, route);
     let began_at = Instant::now();
     let mut response = next.run(request).instrument(span.clone()).await;
     let took = began_at.elapsed();
@@ -41,7 +42,7 @@ pub(crate) async fn observe_request(
         let status = status.as_u16();
         let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
         if status >= 500 {
-            tracing::warn!(status, milliseconds, "request failed");
+            tracing::error!(status, milliseconds, "request failed");
         } else {
             tracing::debug!(status, milliseconds, "request");
         }

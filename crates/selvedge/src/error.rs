@@ -5,6 +5,7 @@ use std::fmt::{self, Display};
 use selvedge_core::model::exit_code;
 use selvedge_core::sanitize::sanitize_text;
 
+use crate::streams;
 use crate::terminal::style;
 
 /// An error to be shown to the user.
@@ -94,6 +95,12 @@ impl CliError {
 
     /// Prints the error to standard error.
     pub(crate) fn print(&self) {
+        // An error that ends the program is shown whatever the levels of the log are.
+        if streams::is_json_log() && tracing::enabled!(tracing::Level::ERROR) {
+            let hint = (!self.hints.is_empty()).then(|| self.hints.join("; "));
+            tracing::error!(hint, "{}", self.message);
+            return;
+        }
         if self.is_rendered {
             errln!("{}", self.message);
         } else {

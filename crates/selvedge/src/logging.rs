@@ -1,25 +1,26 @@
 //! The log of a server (`hub`, `worker`) on standard error.
 
+use std::io::{self, Write};
+use std::panic::{self, PanicHookInfo};
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
-use selvedge_core::sanitize::sanitize_text;
+use selvedge_core::redact::Redactor;
+use selvedge_core::sanitize::sanitize_line;
+use tracing::Level;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::error::CliError;
-use crate::secrets::{self, RedactingWriter};
+use crate::secrets;
 use crate::settings::environment;
+use crate::streams;
 
 /// Variable with the levels of the log.
 const FILTER_VARIABLE: &str = "SELVEDGE_LOG";
 const DEFAULT_FILTER: &str = "info";
-
-/// Whether a worker's lines are events of the log, instead of plain lines.
-static IS_STRUCTURED: AtomicBool = AtomicBool::new(false);
 
 /// Format of a server's log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -31,18 +32,27 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Starts the log of a hub. Known secrets are redacted.
+/// Starts the log of a server. Known secrets are redacted. The log also gets panics, and as JSON the notices and errors
+/// of the command line.
 pub(crate) fn start(format: LogFormat) -> Result<(), CliError> {
     let text = environment()
         .into_iter()
         .find(|(name, value)| name == FILTER_VARIABLE && !value.is_empty());
     let text = text.map_or_else(|| DEFAULT_FILTER.to_owned(), |(_, value)| value);
-    let filter = Targets::from_str(&text).map_err(|error| {
-        CliError::usage(format!("{FILTER_VARIABLE}: invalid filter `{text}`: {error}"))
-            .hint("use a level (error, warn, info, debug, trace), or levels by module: info,selvedge_hub=debug")
-    })?;
+    // The error about an invalid filter is in the log, too.
+    let (filter, started) = match Targets::from_str(&text) {
+        Ok(filter) => (filter, Ok(())),
+        Err(error) => (Targets::new().with_default(Level::INFO), Err(
+            CliError::usage(format!("{FILTER_VARIABLE}: invalid filter `{text}`: {error}"))
+                .hint("use a level (error, warn, info, debug, trace), or levels by module: info,selvedge_hub=debug")
+        )),
+    };
     let redactor = secrets::host_redactor();
-    let writer = move || RedactingWriter::new(std::io::stderr(), redactor.clone());
+    streams::use_server_log(format == LogFormat::Json, redactor.clone());
+    let writer = move || LogWriter {
+        inner: io::stderr(),
+        redactor: redactor.clone(),
+    };
     // Lines that cannot be written are lost: there is nowhere to report that.
     let lines = fmt::layer()
         .with_writer(writer)
@@ -55,24 +65,113 @@ pub(crate) fn start(format: LogFormat) -> Result<(), CliError> {
             .with(lines.json().flatten_event(true).with_span_list(false))
             .init(),
     }
-    Ok(())
+    panic::set_hook(Box::new(log_panic));
+    started
 }
 
-/// Starts the log of a worker: plain lines, or events of the structured log.
-pub(crate) fn start_worker(format: LogFormat) -> Result<(), CliError> {
-    if format == LogFormat::Json {
-        start(format)?;
-        IS_STRUCTURED.store(true, Ordering::Relaxed);
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    if !tracing::enabled!(Level::ERROR) {
+        errln!("{panic}");
+        return;
     }
-    Ok(())
+    let message = panic.payload_as_str().unwrap_or("unknown reason");
+    let location = panic.location().map(ToString::to_string);
+    let thread = std::thread::current();
+    tracing::error!(location, thread = thread.name(), "panicked: {message}");
 }
 
-/// Prints a line of a worker's log.
-pub(crate) fn print_line(line: &str) {
-    let line = sanitize_text(line);
-    if IS_STRUCTURED.load(Ordering::Relaxed) {
-        tracing::info!("{line}");
-    } else {
-        errln!("{line}");
+/// Writes each event as one line without control characters, in which known secrets are redacted: texts of workers and
+/// clients cannot look like further events.
+struct LogWriter<W> {
+    inner: W,
+    redactor: Redactor,
+}
+
+impl<W: Write> Write for LogWriter<W> {
+    /// Gets one event per call.
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        let line = sanitize_line(text.strip_suffix('\n').unwrap_or(&text));
+        let line = self.redactor.redact_text(&line);
+        self.inner.write_all(format!("{line}\n").as_bytes())?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parking_lot::Mutex;
+    use selvedge_core::redact::Secret;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Buffer {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(format: LogFormat, event: impl FnOnce()) -> String {
+        let buffer = Buffer::default();
+        let writer = {
+            let buffer = buffer.clone();
+            move || LogWriter {
+                inner: buffer.clone(),
+                redactor: Redactor::new(&[Secret::new("KEY", "hunter22-Zq9x")]),
+            }
+        };
+        let lines = fmt::layer().with_writer(writer).without_time();
+        let registry = tracing_subscriber::registry();
+        match format {
+            LogFormat::Text => tracing::subscriber::with_default(registry.with(lines), event),
+            LogFormat::Json => {
+                tracing::subscriber::with_default(registry.with(lines.json()), event);
+            }
+        }
+        let bytes = buffer.0.lock().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn log_line_cannot_be_forged() {
+        let hostile = "x\n2026-01-01 ERROR forged\r\u{1b}[2J\u{202e}y hunter22-Zq9x";
+        for format in [LogFormat::Text, LogFormat::Json] {
+            let text = logged(format, || {
+                tracing::info!(worker = %hostile, reason = hostile, "a task was declined: {hostile}");
+            });
+            assert_eq!(text.lines().count(), 1, "{text}");
+            let is_hidden = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+            assert!(!text.contains(is_hidden), "{text:?}");
+            assert_eq!(text.matches("[redacted:KEY]").count(), 3, "{text}");
+            assert!(!text.contains("hunter22"), "{text}");
+        }
+    }
+
+    #[test]
+    fn panic_is_an_event_of_the_log() {
+        let text = logged(LogFormat::Json, || {
+            let previous = panic::take_hook();
+            panic::set_hook(Box::new(log_panic));
+            let _ = panic::catch_unwind(|| panic!("no\nway"));
+            panic::set_hook(previous);
+        });
+        let event: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(event["level"], "ERROR");
+        assert_eq!(event["fields"]["message"], "panicked: no\nway");
+        let location = event["fields"]["location"].as_str().unwrap();
+        assert!(location.contains("logging.rs"), "{location}");
     }
 }

@@ -4,13 +4,12 @@
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
-use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use selvedge_core::model::{AgentSpec, EnvironmentSpec, RunSpec, Task};
 use selvedge_core::redact::{
-    MIN_SECRET_BYTES, Redactor, Secret, is_secret_name, is_worth_redacting,
+    MIN_SECRET_BYTES, Redactor, Secret, is_secret_name, is_worth_redacting, secrets_in_value,
 };
 use selvedge_engine::agents::env::host_env;
 use selvedge_engine::environment::EnvironmentMap;
@@ -105,16 +104,19 @@ pub(crate) fn redact_for_hub(task: &Task) -> Result<Task, CliError> {
 /// Environment variables that hold secrets: by their names, or because the settings list them.
 fn environment_secrets(spec: &EnvironmentSpec, ours: &EnvironmentMap) -> Vec<Secret> {
     let named = |name: &str| spec.secrets.iter().any(|it| it == name);
-    let is_secret = |name: &str, value: &OsStr| {
+    let mut secrets = Vec::new();
+    for (name, value) in ours {
+        let Some(name) = name.to_str() else { continue };
         let value = value.as_bytes();
-        named(name) && value.len() >= MIN_SECRET_BYTES
-            || is_secret_name(name) && is_worth_redacting(value)
-    };
-    let variables = ours.iter().filter_map(|(name, value)| {
-        let name = name.to_str()?;
-        is_secret(name, value).then(|| Secret::new(name, value.as_bytes()))
-    });
-    variables.collect()
+        if named(name) && value.len() >= MIN_SECRET_BYTES {
+            secrets.push(Secret::new(name, value));
+        }
+        if is_secret_name(name) {
+            let found = secrets_in_value(name, value).into_iter();
+            secrets.extend(found.map(|value| Secret::new(name, value)));
+        }
+    }
+    secrets
 }
 
 /// The secrets handed to an agent: variables passed by name, or values set under a secret-like name.
@@ -156,31 +158,4 @@ pub(crate) fn secret_like_variables() -> Vec<(String, bool)> {
         Some((name.to_owned(), is_worth_redacting(value.as_bytes())))
     });
     names.collect()
-}
-
-/// Redacts everything written to it, one message per call.
-#[derive(Debug, Clone)]
-pub(crate) struct RedactingWriter<W> {
-    inner: W,
-    redactor: Redactor,
-}
-
-impl<W> RedactingWriter<W> {
-    pub(crate) fn new(to: W, redactor: Redactor) -> Self {
-        Self {
-            inner: to,
-            redactor,
-        }
-    }
-}
-
-impl<W: Write> Write for RedactingWriter<W> {
-    fn write(&mut self, message: &[u8]) -> io::Result<usize> {
-        self.inner.write_all(&self.redactor.redact_bytes(message))?;
-        Ok(message.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
 }

@@ -10,11 +10,20 @@ use std::sync::OnceLock;
 
 use anstream::{AutoStream, ColorChoice};
 use selvedge_core::model::exit_code;
+use selvedge_core::redact::Redactor;
 
 use crate::terminal::style;
 
 /// The first error of standard output; nothing is written to it afterwards.
 static OUTPUT_ERROR: OnceLock<ErrorKind> = OnceLock::new();
+
+/// The log of a server, which shares standard error with notices and errors.
+static SERVER_LOG: OnceLock<ServerLog> = OnceLock::new();
+
+struct ServerLog {
+    is_json: bool,
+    redactor: Redactor,
+}
 
 /// Prints to standard output, without styles if it is not a terminal.
 macro_rules! out {
@@ -65,7 +74,25 @@ pub(crate) fn print_output(text: Arguments<'_>) -> bool {
 /// Implements [`err!`] and [`errln!`]. Ignores errors: there is nowhere to report them.
 pub(crate) fn print_error(text: Arguments<'_>) {
     let choice = AutoStream::choice(&io::stderr());
-    let _ = io::stderr().lock().write_all(&render_text(choice, text));
+    let text = render_text(choice, text);
+    let _ = match SERVER_LOG.get() {
+        Some(log) => io::stderr()
+            .lock()
+            .write_all(&log.redactor.redact_bytes(&text)),
+        None => io::stderr().lock().write_all(&text),
+    };
+}
+
+/// Treats notices and errors as a server's log, which must have been started: redacts them, and makes them its events if
+/// it is JSON.
+pub(crate) fn use_server_log(is_json: bool, redactor: Redactor) {
+    // A process starts one log.
+    let _ = SERVER_LOG.set(ServerLog { is_json, redactor });
+}
+
+/// Whether notices and errors are events of the log.
+pub(crate) fn is_json_log() -> bool {
+    SERVER_LOG.get().is_some_and(|log| log.is_json)
 }
 
 /// Whether standard output failed for a reason other than a closed reader.

@@ -49,8 +49,8 @@ pub(crate) struct WorkerArgs {
     /// Directory of this machine that tasks may use as their workspace, or clone. Repeatable.
     #[arg(long = "allow-path", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) allow: Vec<PathBuf>,
-    /// Take one task, and exit once it has ended.
-    #[arg(long, conflicts_with = "slots")]
+    /// Take one task, whatever --slots is, and exit once it has ended.
+    #[arg(long)]
     pub(crate) once: bool,
     /// Exit after this time without a task.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -59,7 +59,7 @@ pub(crate) struct WorkerArgs {
     /// codes as failures of the job.
     #[arg(long, requires = "once")]
     pub(crate) ignore_outcome: bool,
-    /// Format of the log on standard error.
+    /// Format of the log on standard error. SELVEDGE_LOG sets its levels: `debug`, or `warn,selvedge=info`.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) log_format: LogFormat,
     /// The file with options, and their origins.

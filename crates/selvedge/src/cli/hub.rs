@@ -43,6 +43,9 @@ pub(crate) struct ServeArgs {
     /// Host name that clients may use, in addition to the address. Repeatable.
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
+    /// URL by which users reach the hub, for links in webhook messages [default: the first --host, or the address].
+    #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
+    pub(crate) public_url: Option<String>,
     /// Certificate chain, in PEM.
     #[arg(long, value_name = "FILE", requires = "tls_key", value_hint = clap::ValueHint::FilePath)]
     pub(crate) tls_cert: Option<PathBuf>,

@@ -36,6 +36,12 @@ impl ServerConfigArgs {
     pub(crate) fn requested_listing(&self) -> Option<String> {
         self.print_config.then(|| to_toml(&self.settings))
     }
+
+    /// Adds the origins of the options that an error names, for those that are not flags.
+    pub(crate) fn with_origins(&self, error: CliError) -> CliError {
+        let origins = origins_in(&error.to_string(), &self.settings);
+        origins.into_iter().fold(error, CliError::hint)
+    }
 }
 
 /// An option that has a value.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::Url;
 use selvedge_core::config::nearest;
 use selvedge_core::model::{Budget, MicroUsd, StepKind, exit_code};
 use selvedge_hub::{
@@ -25,7 +26,7 @@ use super::token_file::NewTokenFile;
 use crate::cli::{HubCommand, ServeArgs};
 use crate::error::CliError;
 use crate::local::StateDir;
-use crate::logging;
+use crate::logging::{self, LogFormat};
 use crate::output::print_notice;
 use crate::streams::print_output;
 
@@ -35,11 +36,18 @@ pub(super) const DEFAULT_TENANT: &str = "default";
 const PASSWORD_VARIABLE: &str = "PGPASSWORD";
 
 pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
+    if args.command.is_none() {
+        // First, so that errors are in the log's format.
+        logging::start(args.log_format)?;
+    }
+    let settings = hub_settings(args).map_err(|error| args.config.with_origins(error))?;
+    if args.command.is_none() {
+        require_encryption(args).map_err(|error| args.config.with_origins(error))?;
+    }
     if let Some(listing) = args.config.requested_listing() {
         out!("{listing}");
         return Ok(exit_code::VERIFIED);
     }
-    let settings = hub_settings(args)?;
     if let Some(HubCommand::RecoverAdmin { out }) = &args.command {
         return build_runtime()?.block_on(async {
             let store = open_store(args, &settings).await?;
@@ -50,15 +58,19 @@ pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
         (Some(chain), Some(key)) => Some(ReloadableTls::load(chain, key).map_err(CliError::usage)?),
         _ => None,
     };
-    if tls.is_none() && !args.listen.ip().is_loopback() && !args.behind_proxy {
-        return Err(CliError::usage(format!(
-            "tokens would be sent unencrypted to {}",
-            args.listen
-        ))
-        .hint("use --tls-cert and --tls-key, or --behind-proxy if a proxy terminates TLS"));
-    }
-    logging::start(args.log_format)?;
     build_runtime()?.block_on(serve(args, settings, tls))
+}
+
+/// Refuses to send tokens unencrypted to other machines.
+fn require_encryption(args: &ServeArgs) -> Result<(), CliError> {
+    if args.tls_cert.is_some() || args.listen.ip().is_loopback() || args.behind_proxy {
+        return Ok(());
+    }
+    Err(CliError::usage(format!(
+        "--listen: tokens would be sent unencrypted to {}",
+        args.listen
+    ))
+    .hint("use --tls-cert and --tls-key, or --behind-proxy if a proxy terminates TLS"))
 }
 
 async fn serve(
@@ -75,19 +87,21 @@ async fn serve(
     })?;
     let at = listener.local_addr().map_err(CliError::infrastructure)?;
     settings.hosts = allowed_hosts(&args.hosts, at);
-    let scheme = if tls.is_some() { "https" } else { "http" };
-    settings.public_url = Some(match args.hosts.first() {
-        Some(host) if args.behind_proxy => format!("https://{host}"),
-        Some(host) => format!("{scheme}://{host}:{}", at.port()),
-        None => format!("{scheme}://{at}"),
-    });
+    let default_url = || default_public_url(&settings, args.hosts.first(), args.behind_proxy, at);
+    settings.public_url = Some(settings.public_url.clone().unwrap_or_else(default_url));
     let hub = Hub::new(store, settings);
     let mut terminate = signal(SignalKind::terminate()).map_err(CliError::infrastructure)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::infrastructure)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(CliError::infrastructure)?;
     let acceptor = tls.as_ref().map(ReloadableTls::acceptor);
     let running = run(&hub, site(&hub), listener, acceptor);
-    outln!("listening on {scheme}://{at}");
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    match args.log_format {
+        LogFormat::Text => {
+            outln!("listening on {scheme}://{at}");
+        }
+        LogFormat::Json => tracing::info!("listening on {scheme}://{at}"),
+    }
     if let Some(tls) = &tls {
         warn_of_certificate_problem(tls, &hub.settings().hosts);
     }
@@ -136,7 +150,7 @@ async fn open_store(
     let database = from_file.transpose()?.or_else(|| args.database.clone());
     let scheme = database.as_deref().and_then(|it| it.split_once("://"));
     match (scheme, &database) {
-        (Some(("postgres" | "postgresql", _)), Some(url)) => {
+        (Some((scheme, _)), Some(url)) if is_postgres(scheme) => {
             let environment = environment();
             let password = environment
                 .iter()
@@ -145,11 +159,8 @@ async fn open_store(
             let store = PostgresHub::open(url, password, store_settings).await;
             Ok(Arc::new(store.map_err(|error| database_error(&error))?))
         }
-        // The rest of the URL may contain a password.
-        (Some((scheme, _)), _) => Err(CliError::usage(format!(
-            "--database: unsupported scheme `{scheme}://`"
-        ))
-        .hint("use a file for SQLite, or postgres://USER@HOST/DATABASE")),
+        // Only from a file: that of --database is checked with the other options.
+        (Some((scheme, _)), _) => Err(unsupported_database(scheme)),
         (None, Some(path)) => open_sqlite(&PathBuf::from(path), store_settings),
         (None, None) => open_sqlite(
             &StateDir::from_environment(&environment())?
@@ -209,6 +220,7 @@ async fn create_first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<()
         .await
         .map_err(CliError::infrastructure)?;
     if !existing.is_empty() {
+        warn_of_lost_token(args.admin_token_file.as_deref());
         return Ok(());
     }
     let scopes = [Scope::Admin];
@@ -224,6 +236,20 @@ async fn create_first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<()
         return Ok(());
     }
     print_secret(&new_token.secret, token_file)
+}
+
+/// Warns of an empty token file: the hub was killed after it had created the token, and before it had written it.
+fn warn_of_lost_token(token_file: Option<&Path>) {
+    let Some(path) = token_file else { return };
+    let is_empty = |metadata: std::fs::Metadata| metadata.is_file() && metadata.len() == 0;
+    if path.symlink_metadata().is_ok_and(is_empty) {
+        tracing::warn!(
+            "{} is empty: the first start of the hub was interrupted. If nobody has an administrator's token, stop the \
+             hub and create one: selvedge hub recover-admin --out {}",
+            path.display(),
+            path.display()
+        );
+    }
 }
 
 /// Writes the secret of an administrator's token to a file, or prints it.
@@ -276,6 +302,11 @@ fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
             .map(|name| parse_check_kind(name, &TaskDefaults::default().checks));
         defaults.checks = kinds.collect::<Result<_, _>>()?;
     }
+    let scheme = args.database.as_deref().and_then(|it| it.split_once("://"));
+    if let Some((scheme, _)) = scheme.filter(|(scheme, _)| !is_postgres(scheme)) {
+        return Err(unsupported_database(scheme));
+    }
+    let public_url = args.public_url.as_deref().map(parse_public_url);
     let hours = |count: u64| Duration::from_secs(count.saturating_mul(3_600));
     let days = |count: u64| hours(count.saturating_mul(24));
     Ok(HubSettings {
@@ -283,6 +314,7 @@ fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
         timing: LeaseTiming::of_ttl(Duration::from_millis(args.lease_ttl)),
         defaults,
         https: args.tls_cert.is_some() || args.behind_proxy,
+        public_url: public_url.transpose()?,
         webhooks_allow_private: args.webhooks_allow_private,
         webhook_retry: Duration::from_millis(args.webhook_retry),
         retention: days(args.retention_days),
@@ -298,6 +330,49 @@ fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
         },
         ..HubSettings::default()
     })
+}
+
+fn is_postgres(scheme: &str) -> bool {
+    matches!(scheme, "postgres" | "postgresql")
+}
+
+/// The error names only the scheme: the rest of the URL may contain a password.
+fn unsupported_database(scheme: &str) -> CliError {
+    CliError::usage(format!("--database: unsupported scheme `{scheme}://`"))
+        .hint("use a file for SQLite, or postgres://USER@HOST/DATABASE")
+}
+
+/// The URL without a slash at its end.
+fn parse_public_url(text: &str) -> Result<String, CliError> {
+    let url = Url::parse(text).ok().filter(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.username().is_empty()
+            && url.password().is_none()
+            && url.query().is_none()
+            && url.fragment().is_none()
+    });
+    let url = url.ok_or_else(|| {
+        CliError::usage(format!("--public-url: invalid URL `{text}`"))
+            .hint("use the URL by which users reach the hub, such as https://hub.example")
+    })?;
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+/// The URL by which users probably reach the hub: by its first host name, or else its address.
+fn default_public_url(
+    settings: &HubSettings,
+    host: Option<&String>,
+    is_behind_proxy: bool,
+    at: SocketAddr,
+) -> String {
+    let scheme = if settings.https { "https" } else { "http" };
+    match host {
+        Some(host) if is_behind_proxy => format!("{scheme}://{host}"),
+        Some(host) => format!("{scheme}://{host}:{}", at.port()),
+        None if at.ip().is_unspecified() => format!("{scheme}://localhost:{}", at.port()),
+        None => format!("{scheme}://{at}"),
+    }
 }
 
 fn parse_check_kind(name: &str, kinds: &[StepKind]) -> Result<StepKind, CliError> {
@@ -331,6 +406,57 @@ fn allowed_hosts(given: &[String], at: SocketAddr) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn public_url_follows_from_host_and_address() {
+        let url = |https, host: Option<&str>, is_behind_proxy, at: &str| {
+            let settings = HubSettings {
+                https,
+                ..HubSettings::default()
+            };
+            let host = host.map(str::to_owned);
+            default_public_url(
+                &settings,
+                host.as_ref(),
+                is_behind_proxy,
+                at.parse().unwrap(),
+            )
+        };
+        for (found, expected) in [
+            (
+                url(false, None, false, "127.0.0.1:7700"),
+                "http://127.0.0.1:7700",
+            ),
+            (
+                url(true, None, false, "[::]:7700"),
+                "https://localhost:7700",
+            ),
+            (
+                url(true, None, true, "0.0.0.0:7700"),
+                "https://localhost:7700",
+            ),
+            (
+                url(true, Some("hub.example"), true, "0.0.0.0:7700"),
+                "https://hub.example",
+            ),
+            (
+                url(true, Some("hub.example"), false, "0.0.0.0:1"),
+                "https://hub.example:1",
+            ),
+        ] {
+            assert_eq!(found, expected);
+        }
+        for (given, expected) in [
+            ("https://hub.example/", Some("https://hub.example")),
+            ("http://hub.example:8080", Some("http://hub.example:8080")),
+            ("hub.example", None),
+            ("ftp://hub.example", None),
+            ("https://user@hub.example", None),
+            ("https://hub.example/?a=b", None),
+        ] {
+            assert_eq!(parse_public_url(given).ok().as_deref(), expected, "{given}");
+        }
+    }
 
     #[test]
     fn hub_host_names_must_match_exactly() {

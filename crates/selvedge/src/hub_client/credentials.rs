@@ -71,6 +71,13 @@ impl HubArgs {
         }))
     }
 
+    /// Checks the URL, if one is given.
+    pub(crate) fn validate_url(&self) -> Result<(), CliError> {
+        self.hub
+            .as_deref()
+            .map_or(Ok(()), |address| parse_hub_url(address).map(drop))
+    }
+
     /// The credentials for commands that need a hub.
     pub(crate) fn require_credentials(
         &self,
@@ -137,6 +144,9 @@ fn read_token_file(file: &Path) -> Result<String, CliError> {
         .take(MAX_TOKEN_FILE_BYTES)
         .read_to_string(&mut text)
         .map_err(|error| failed(&error))?;
+    if text.trim().is_empty() {
+        return Err(failed(&"the file is empty"));
+    }
     Ok(text)
 }
 

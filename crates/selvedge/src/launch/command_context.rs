@@ -42,12 +42,16 @@ where
         .build()
         .map_err(CliError::infrastructure)?;
     let code = runtime.block_on(async {
+        let (telemetry, problems) = Telemetry::start(&environment());
+        for problem in problems {
+            print_notice(&problem);
+        }
         let context = CommandContext {
             home,
             output,
             reporter: reporter_for(output),
             signals: StopSignals::listen()?,
-            telemetry: Telemetry::start(&environment())?,
+            telemetry,
         };
         let code = command(&context).await;
         if let Some(error) = context.telemetry.finish().await {

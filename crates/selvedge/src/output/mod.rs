@@ -24,6 +24,7 @@ use selvedge_core::plan::Plan;
 use selvedge_core::run::Run;
 use selvedge_engine::Observer;
 
+use crate::streams;
 use crate::terminal::style;
 
 pub(crate) use attestation::AttestationWriter;
@@ -95,5 +96,9 @@ pub(crate) fn print_verdict(reports: &ReportOutputs, text: &str) {
 
 /// Prints something that the user should know before the run begins.
 pub(crate) fn print_notice(text: &str) {
-    errln!("{} {text}", style::warning("note:"));
+    if streams::is_json_log() {
+        tracing::warn!("{text}");
+    } else {
+        errln!("{} {text}", style::warning("note:"));
+    }
 }

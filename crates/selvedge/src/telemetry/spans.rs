@@ -1,5 +1,5 @@
 //! A run's events as spans. Each event that ends something gives the spans that ended, so that nothing has to be
-//! remembered between events, and a run that was resumed elsewhere continues its trace.
+//! remembered between events, and a run that was resumed elsewhere continues its trace, unless `TRACEPARENT` is another.
 
 use std::time::SystemTime;
 
@@ -10,8 +10,8 @@ use opentelemetry::trace::{
 use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use selvedge_core::model::{
-    AgentKind, AgentSpec, AttemptEnd, CheckReport, Cost, Envelope, Event, GateReport, Outcome,
-    Report, ReportStatus, SessionOutcome, SessionStatus, Usage,
+    AgentKind, AgentSpec, AttemptEnd, CheckReport, Cost, CostSource, Envelope, Event, GateReport,
+    Outcome, Report, ReportStatus, SessionOutcome, SessionStatus, Usage,
 };
 use selvedge_core::run::Run;
 use selvedge_core::trace_context::{RunSpan, TraceContext};
@@ -123,7 +123,7 @@ impl SpanBuilder<'_> {
             KeyValue::new("selvedge.attempts", count(run.attempts.len())),
             KeyValue::new("selvedge.agent", run.spec.agent.name.clone()),
         ];
-        attributes.extend(cost_attribute(run.cost()));
+        attributes.extend(cost_attributes(run.cost()));
         let plan = run.spec.part_of.as_ref().map(|part| part.plan.to_string());
         attributes.extend(plan.map(|plan| KeyValue::new("selvedge.plan.id", plan)));
         let is_success = matches!(outcome, Outcome::Verified | Outcome::Unchecked);
@@ -168,7 +168,7 @@ impl SpanBuilder<'_> {
                 .map(|id| KeyValue::new("gen_ai.conversation.id", id)),
         );
         attributes.extend(usage_attributes(session.usage));
-        attributes.extend(cost_attribute(session.cost));
+        attributes.extend(cost_attributes(session.cost));
         let failed = (session.status != SessionStatus::Success).then(|| word_of(&session.status));
         attributes.extend(failed.clone().map(|kind| KeyValue::new("error.type", kind)));
         let name = format!("invoke_agent {}", agent.name);
@@ -229,7 +229,7 @@ impl SpanBuilder<'_> {
                 ];
                 attributes.extend(model_attribute(judgement.model.as_ref()));
                 attributes.extend(usage_attributes(judgement.usage));
-                attributes.extend(cost_attribute(judgement.cost));
+                attributes.extend(cost_attributes(judgement.cost));
                 attributes.extend(verdict_attributes(judgement.passed, judgement.confidence));
                 let mut own = Interval::after(interval.from, judgement.duration_ms);
                 own.to = own.to.min(interval.to);
@@ -341,18 +341,60 @@ fn usage_attributes(usage: Usage) -> Vec<KeyValue> {
     .collect()
 }
 
-fn cost_attribute(cost: Cost) -> Option<KeyValue> {
-    let amount = cost.micro_usd?;
+/// The source of a cost and its amount. Of an unknown cost only a lower bound may be known, which has another name.
+fn cost_attributes(cost: Cost) -> Vec<KeyValue> {
+    let mut attributes = vec![KeyValue::new("selvedge.cost_source", word_of(&cost.source))];
+    let Some(amount) = cost.micro_usd else {
+        return attributes;
+    };
     #[expect(
         clippy::cast_precision_loss,
         reason = "exact below nine billion dollars"
     )]
     let usd = amount.0 as f64 / 1e6;
-    Some(KeyValue::new("selvedge.cost_usd", usd))
+    let name = match cost.source {
+        CostSource::Reported | CostSource::Estimated => "selvedge.cost_usd",
+        CostSource::Unknown => "selvedge.cost_at_least_usd",
+    };
+    attributes.push(KeyValue::new(name, usd));
+    attributes
 }
 
 fn verdict_attributes(passed: Option<bool>, confidence: Option<f64>) -> Vec<KeyValue> {
     let passed = passed.map(|it| KeyValue::new("selvedge.judge.passed", it));
     let confidence = confidence.map(|it| KeyValue::new("selvedge.judge.confidence", it));
     passed.into_iter().chain(confidence).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_core::model::MicroUsd;
+
+    use super::*;
+
+    #[test]
+    fn lower_bound_of_a_cost_is_not_exported_as_the_cost() {
+        let exported = |micro_usd: Option<u64>, source| {
+            let micro_usd = micro_usd.map(MicroUsd);
+            let attributes = cost_attributes(Cost { micro_usd, source }).into_iter();
+            attributes
+                .map(|it| format!("{}={}", it.key, it.value))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            exported(Some(1_500_000), CostSource::Estimated),
+            ["selvedge.cost_source=estimated", "selvedge.cost_usd=1.5"]
+        );
+        assert_eq!(
+            exported(Some(1_500_000), CostSource::Unknown),
+            [
+                "selvedge.cost_source=unknown",
+                "selvedge.cost_at_least_usd=1.5"
+            ]
+        );
+        assert_eq!(
+            exported(None, CostSource::Unknown),
+            ["selvedge.cost_source=unknown"]
+        );
+    }
 }

@@ -107,7 +107,7 @@ impl EntrySender {
                 // Waiting does not help if a file is gone or the hub rejects it. The entry is sent without it.
                 Err(error) => {
                     let (task, name) = (self.lease.key().task_id.short(), &upload.file.name);
-                    crate::worker::log_line(&format!("task {task}: cannot upload {name}: {error}"));
+                    tracing::error!("task {task}: cannot upload {name}: {error}");
                     message = remove_file_entry(&message, &upload.file);
                 }
             }

@@ -45,9 +45,8 @@ use self::task_runner::{TaskExit, TaskRunner};
 use self::task_workspace::WorkDirs;
 use crate::error::CliError;
 use crate::hub_client::{HubClient, HubCredentials, HubError};
-use crate::logging;
+use crate::output::print_notice;
 use crate::telemetry::Telemetry;
-use crate::terminal::style;
 
 /// The worker's options.
 #[derive(Debug)]
@@ -78,17 +77,11 @@ pub(crate) struct WorkerLifetime {
 /// Time limit for sending the remaining entries of a lost lease.
 const FINAL_FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Prints a line of the worker's log.
-fn log_line(line: &str) {
-    logging::print_line(line);
-}
-
 /// Runs the worker until it has to stop.
 pub(crate) fn run(work: WorkerOptions) -> Result<u8, CliError> {
     let hub = HubClient::new(&work.credentials)?;
     if hub.is_unencrypted() {
-        let note = style::warning("note:");
-        errln!("{note} the token is sent unencrypted; use https");
+        print_notice("the token is sent unencrypted; use https");
     }
     let mut folder = DirBuilder::new();
     let created = folder.recursive(true).mode(0o700).create(&work.workdir);
@@ -214,7 +207,11 @@ impl WorkerRuntime {
         let link = HubConnection::start(hub.clone(), identity, sender)
             .map_err(CliError::infrastructure)?;
         let (shutdown_sender, shutdown_receiver) = watch::channel(false);
-        let telemetry = Arc::new(Telemetry::start(&work.environment)?);
+        let (telemetry, problems) = Telemetry::start(&work.environment);
+        let telemetry = Arc::new(telemetry);
+        for problem in problems {
+            tracing::warn!("{problem}");
+        }
         let task_runner = TaskRunner {
             telemetry: Arc::clone(&telemetry),
             hub: hub.clone(),
@@ -243,20 +240,20 @@ impl WorkerRuntime {
             started_at: BTreeMap::new(),
         };
         for (assign, worker_lease) in resumed {
-            log_line(&format!(
+            tracing::info!(
                 "task {}: resuming, leased before the restart",
                 assign.lease.task_id.short()
-            ));
+            );
             worker.start_task(assign, worker_lease);
         }
-        log_line(&format!(
+        tracing::info!(
             "worker {name}: {} slots, hub {}",
             work.slots,
             worker.hub.base_url()
-        ));
+        );
         let code = worker.run_event_loop(&mut events, &shutdown_sender).await;
         if let Some(error) = telemetry.finish().await {
-            log_line(&format!("traces were not exported completely: {error}"));
+            tracing::warn!("traces were not exported completely: {error}");
         }
         code
     }
@@ -277,7 +274,7 @@ impl WorkerRuntime {
                 if let Some(error) = refusal {
                     return Err(CliError::from(error));
                 }
-                log_line("no running tasks left: exiting");
+                tracing::info!("no running tasks left: exiting");
                 return Ok(self.exit_code(signals > 0));
             }
             if self.lifetime.once && !self.running_tasks.is_empty() {
@@ -297,14 +294,14 @@ impl WorkerRuntime {
                         Some(ConnectionEvent::Connected(connection)) => {
                             connected = connection;
                             last_error.clear();
-                            log_line("connected");
+                            tracing::info!("connected");
                             if self.draining {
                                 self.connection.send(connected, &WorkerMessage::Draining).await;
                             }
                         }
                         Some(ConnectionEvent::Disconnected(why)) if last_error == why => {}
                         Some(ConnectionEvent::Disconnected(why)) => {
-                            log_line(&format!("not connected: {why}"));
+                            tracing::warn!("not connected: {why}");
                             last_error = why;
                         }
                         Some(ConnectionEvent::Refused(error)) => {
@@ -327,7 +324,7 @@ impl WorkerRuntime {
             signals += u32::from(signalled);
             let is_last = signals > 1 || self.draining && !self.lifetime.once;
             if signalled && is_last {
-                log_line("shutting down: releasing running tasks");
+                tracing::info!("shutting down: releasing running tasks");
                 shutdown_sender.send_replace(true);
             } else if signalled {
                 self.start_draining(
@@ -375,7 +372,7 @@ impl WorkerRuntime {
             return;
         }
         self.draining = true;
-        log_line(&format!("no new tasks: {why}"));
+        tracing::info!("no new tasks: {why}");
         self.connection
             .send(connection, &WorkerMessage::Draining)
             .await;
@@ -412,7 +409,7 @@ impl WorkerRuntime {
         let worker_lease = WorkerLease::new(lease.clone(), 0, 0);
         worker_lease.update_status(|status| status.deadline = Some(offered_at));
         self.leases.add(Arc::clone(&worker_lease));
-        log_line(&format!("task {}: accepted", key.task_id.short()));
+        tracing::info!("task {}: accepted", key.task_id.short());
         self.start_task(assign, worker_lease);
         let message = WorkerMessage::TaskAccept { lease };
         self.connection.send(connection, &message).await;
@@ -444,10 +441,7 @@ impl WorkerRuntime {
             let _ = done.send(exit);
         });
         if let Err(error) = spawned {
-            log_line(&format!(
-                "task {}: cannot start: {error}",
-                key.task_id.short()
-            ));
+            tracing::error!("task {}: cannot start: {error}", key.task_id.short());
         }
         self.running_tasks.spawn(async move {
             let exit = ended.await;
@@ -462,7 +456,7 @@ impl WorkerRuntime {
         let (key, exit) = match ended {
             Ok(ended) => ended,
             Err(error) => {
-                log_line(&format!("a task stopped unexpectedly: {error}"));
+                tracing::error!("a task stopped unexpectedly: {error}");
                 return;
             }
         };
@@ -479,12 +473,11 @@ impl WorkerRuntime {
             TaskExit::Released(_) | TaskExit::Lost(_) => exit_code::INFRASTRUCTURE,
         });
         match exit {
-            TaskExit::Done(outcome) => log_line(&format!(
-                "task {short}: {} after {took:.1} s",
-                outcome.as_str()
-            )),
-            TaskExit::Released(why) => log_line(&format!("task {short}: released: {why}")),
-            TaskExit::Lost(why) => log_line(&format!("task {short}: lease lost: {why}")),
+            TaskExit::Done(outcome) => {
+                tracing::info!("task {short}: {} after {took:.1} s", outcome.as_str());
+            }
+            TaskExit::Released(why) => tracing::warn!("task {short}: released: {why}"),
+            TaskExit::Lost(why) => tracing::warn!("task {short}: lease lost: {why}"),
         }
     }
 }

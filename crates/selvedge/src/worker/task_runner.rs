@@ -113,10 +113,10 @@ impl TaskRunner {
             match Box::pin(self.run_once(&assign, &worker_lease)).await {
                 // The deadline has passed, but the hub may still confirm the lease.
                 Err(TaskError::Fenced) if worker_lease.current_status().lost_reason.is_none() => {
-                    crate::worker::log_line(&format!(
+                    tracing::warn!(
                         "task {}: no contact with the hub before the lease deadline, stopped",
                         id.short()
-                    ));
+                    );
                 }
                 Err(TaskError::Fenced) => break lost_exit(&worker_lease),
                 Err(TaskError::Retryable(reason)) => {
@@ -144,10 +144,7 @@ impl TaskRunner {
                 }
                 Err(TaskError::Busy(reason)) => {
                     if !std::mem::replace(&mut is_waiting, true) {
-                        crate::worker::log_line(&format!(
-                            "task {} is waiting: {reason}",
-                            id.short()
-                        ));
+                        tracing::info!("task {} is waiting: {reason}", id.short());
                     }
                     if let Some(exit) = self.end_waiting_task(&assign, &worker_lease).await {
                         break exit;
@@ -206,7 +203,7 @@ impl TaskRunner {
         let work_dirs = self.work_dirs.clone();
         let _ = tokio::task::spawn_blocking(move || work_dirs.remove_task_dir(id)).await;
         if let Err(error) = self.outbox.with(move |it| it.remove_task(id)).await {
-            crate::worker::log_line(&format!("task {}: {error}", id.short()));
+            tracing::error!("task {}: {error}", id.short());
         }
     }
 
@@ -311,11 +308,11 @@ impl TaskRunner {
         worker_lease: &Arc<WorkerLease>,
     ) -> UsageLimitWait {
         worker_lease.release_slot();
-        crate::worker::log_line(&format!(
+        tracing::info!(
             "task {}: waiting until {} for a usage limit; its slot is free",
             id.short(),
             until.strftime("%F %R UTC")
-        ));
+        );
         let end_of_wait = async {
             wait_until(until).await;
             while !self.leases.occupy_slot(worker_lease, self.slots) {
@@ -394,11 +391,7 @@ impl TaskRunner {
                 // Supervisors end the processes of the dropped run; wait for that before anything else begins. Do not
                 // search for marked processes: another worker on this machine may already run the task.
                 if let Err(error) = launch::wait_for_own_processes(run_context).await {
-                    crate::worker::log_line(&format!(
-                        "task {}: {}",
-                        id.short(),
-                        error.to_plain_text()
-                    ));
+                    tracing::error!("task {}: {}", id.short(), error.to_plain_text());
                 }
                 Err(TaskError::Fenced)
             }

@@ -37,11 +37,13 @@ const TASKS_PER_PAGE: usize = 100;
 const EVENTS_PER_PAGE: usize = 500;
 
 pub(super) fn worker(args: WorkerArgs) -> Result<u8, CliError> {
+    // First, so that errors are in the log's format.
+    logging::start(args.log_format)?;
+    args.hub.validate_url()?;
     if let Some(listing) = args.config.requested_listing() {
         out!("{listing}");
         return Ok(exit_code::VERIFIED);
     }
-    logging::start_worker(args.log_format)?;
     let environment = environment();
     let credentials = args.hub.require_credentials(&environment)?;
     let workdir = match args.workdir {
@@ -62,7 +64,7 @@ pub(super) fn worker(args: WorkerArgs) -> Result<u8, CliError> {
         credentials,
         name: args.name,
         labels: args.labels,
-        slots: args.slots,
+        slots: if args.once { 1 } else { args.slots },
         workdir,
         allowed_paths: allowed,
         folders,

@@ -94,6 +94,44 @@ fn token_file_is_never_overwritten() {
 }
 
 #[test]
+fn empty_token_file_of_an_interrupted_start_is_filled() {
+    let env = env_with_repo();
+    let file = env.root().join("a.token");
+    let start = || {
+        let args = ["hub", "--listen", "127.0.0.1:0", "--admin-token-file"];
+        let hub = env.selvedge(args).arg(&file).spawn();
+        hub.wait_for_stdout("listening on http://");
+        hub
+    };
+    // Killed before the token was created.
+    std::fs::write(&file, "").unwrap();
+    let hub = start();
+    let token = std::fs::read_to_string(&file).unwrap();
+    assert!(token.starts_with("slv_"), "{token}");
+    assert!(!hub.stderr().contains("is empty"), "{}", hub.stderr());
+    hub.terminate();
+    hub.wait();
+    // Killed after the token was created, before it was written.
+    std::fs::write(&file, "").unwrap();
+    let hub = start();
+    for text in ["a.token is empty", "selvedge hub recover-admin --out"] {
+        assert!(hub.stderr().contains(text), "{text}: {}", hub.stderr());
+    }
+    hub.terminate();
+    hub.wait();
+    let recover = env.selvedge(["hub", "recover-admin", "--out"]).arg(&file);
+    recover.run().assert_code(0);
+    let token = std::fs::read_to_string(&file).unwrap();
+    assert!(token.starts_with("slv_"), "{token}");
+
+    std::fs::write(&file, "\n").unwrap();
+    let list = env.selvedge(["list", "--hub", "http://127.0.0.1:1", "--token-file"]);
+    let out = list.arg(&file).run();
+    out.assert_code(2);
+    assert!(out.stderr.contains("the file is empty"), "{}", out.stderr);
+}
+
+#[test]
 fn administrator_access_is_recovered_from_the_database() {
     let mut fleet = HubFixture::new("true");
     let file = fleet.env.root().join("recovered.token");

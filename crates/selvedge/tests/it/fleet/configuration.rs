@@ -115,6 +115,34 @@ fn invalid_hub_options_are_refused_with_their_origin() {
             ],
         ),
         (
+            "name = \"a\"\nlisten = \"0.0.0.0:7700\"",
+            &[],
+            &["--print-config"],
+            &[
+                "unencrypted to 0.0.0.0:7700",
+                "`listen` is set by",
+                "hub.toml:2",
+            ],
+        ),
+        (
+            "",
+            &[("SELVEDGE_HUB_DATABASE", "mysql://me:hunter22@db/x")],
+            &["--print-config"],
+            &["unsupported scheme `mysql://`", "env SELVEDGE_HUB_DATABASE"],
+        ),
+        (
+            "public_url = \"hub.example\"",
+            &[],
+            &["--print-config"],
+            &["--public-url: invalid URL `hub.example`", "hub.toml:1"],
+        ),
+        (
+            "checks = [\"comand\"]",
+            &[],
+            &["--print-config"],
+            &["`checks` is set by", "hub.toml:1"],
+        ),
+        (
             "",
             &[("SELVEDGE_HUB_BEHIND_PROXY", "perhaps")],
             &[],
@@ -126,7 +154,15 @@ fn invalid_hub_options_are_refused_with_their_origin() {
         for text in expected {
             assert!(out.stderr.contains(text), "{file}: {}", out.stderr);
         }
+        assert!(!out.stderr.contains("hunter22"), "{}", out.stderr);
+        assert_eq!(out.stdout, "");
     }
+    let out = env
+        .selvedge(["worker", "--hub", "hub.example", "--print-config"])
+        .run();
+    out.assert_code(2);
+    let expected = "invalid hub URL `hub.example`";
+    assert!(out.stderr.contains(expected), "{}", out.stderr);
     let missing = env.selvedge(["hub", "--config", "missing.toml"]).run();
     missing.assert_code(2);
     assert!(missing.stderr.contains("cannot read missing.toml"));

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-use selvedge_testkit::SpawnedProgram;
+use selvedge_testkit::{SpawnedProgram, TestEnv};
 use serde_json::Value;
 
 use super::fixture::HubFixture;
@@ -64,54 +64,115 @@ fn dashboard_and_alerts_name_metrics_of_the_hub() {
     }
 }
 
-fn json_lines(program: &SpawnedProgram) -> Vec<Value> {
-    let text = program.stderr();
-    let lines = text.lines().filter(|line| line.starts_with('{'));
-    lines
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .collect()
+/// The lines of a log, all of which must be JSON.
+fn json_lines(text: &str) -> Vec<Value> {
+    let parse = |line: &str| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
+    text.lines().map(parse).collect()
+}
+
+/// Starts a hub with a JSON log, and returns its URL.
+fn start_json_hub(env: &TestEnv, filter: &str) -> (SpawnedProgram, String) {
+    let address = free_address();
+    let hub = env
+        .selvedge(["hub", "--log-format", "json", "--listen", &address])
+        .args(["--database", "hub.db", "--admin-token-file", "a.token"])
+        .env("SELVEDGE_LOG", filter)
+        .spawn();
+    wait_until("the hub", || TcpStream::connect(&address).is_ok());
+    (hub, format!("http://{address}"))
+}
+
+fn free_address() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().to_string()
 }
 
 #[test]
 fn json_log_has_the_ids_of_requests() {
     let env = env_with_repo();
-    let hub = env
-        .selvedge(["hub", "--listen", "127.0.0.1:0", "--log-format", "json"])
-        .env("SELVEDGE_LOG", "info,selvedge_hub=debug")
-        .spawn();
-    hub.wait_for_stdout("listening on http://");
-    hub.wait_for_stdout("\n");
-    let stdout = hub.stdout();
-    let url = stdout.split_whitespace().last().unwrap();
-    let response = request(url, "/healthz", &[("X-Request-Id", "build-512")]);
+    let (hub, url) = start_json_hub(&env, "info,selvedge_hub=debug");
+    let response = request(&url, "/healthz", &[("X-Request-Id", "build-512")]);
     assert!(
         response.contains("x-request-id: build-512\r\n"),
         "{response}"
     );
-    let response = request(url, "/api/v1/tasks/x", &[("X-Request-Id", "a b")]);
+    let response = request(&url, "/api/v1/tasks/x", &[("X-Request-Id", "a b")]);
     assert!(response.starts_with("HTTP/1.1 401"), "{response}");
     let (_, made) = response.split_once("x-request-id: ").unwrap();
     let made = made.lines().next().unwrap();
     assert_eq!(made.len(), 36);
-    let line_of = |id: &str| {
-        let mut lines = json_lines(&hub).into_iter();
-        lines.find(|line| line["span"]["request_id"] == id)
-    };
-    wait_until("the line of the second request", || line_of(made).is_some());
+    wait_until("the line of the second request", || {
+        hub.stderr().contains(made)
+    });
+    hub.terminate();
+    let out = hub.wait();
+    assert_eq!(out.stdout, "");
+    let lines = json_lines(&out.stderr);
+    let line_of = |id: &str| lines.iter().find(|line| line["span"]["request_id"] == id);
     let line = line_of("build-512").unwrap();
     assert_eq!(line["level"], "DEBUG");
     assert_eq!(line["span"]["route"], "/healthz");
     assert_eq!(line["status"], 200);
-    assert_eq!(
-        line_of(made).unwrap()["span"]["route"],
-        "/api/v1/tasks/{id}"
-    );
+    let line = line_of(made).unwrap();
+    assert_eq!(line["span"]["route"], "/api/v1/tasks/{id}");
+    let messages: Vec<_> = lines.iter().map(|line| &line["message"]).collect();
+    assert!(messages.contains(&&Value::from(format!("listening on {url}"))));
 
-    let out = env.selvedge(["hub"]).env("SELVEDGE_LOG", "x=loud").run();
+    let out = env.selvedge(["hub", "--log-format", "json"]);
+    let out = out.env("SELVEDGE_LOG", "x=loud").run();
     out.assert_code(2);
+    let lines = json_lines(&out.stderr);
+    let message = lines[0]["message"].as_str().unwrap();
+    assert!(message.contains("SELVEDGE_LOG: invalid filter `x=loud`"));
+}
+
+#[test]
+fn failed_request_has_its_id_at_the_level_of_errors() {
+    let env = env_with_repo();
+    let (hub, url) = start_json_hub(&env, "error");
+    std::fs::remove_file(env.work_dir().join("hub.db")).unwrap();
+    // A result of the probe is reused for a moment.
+    wait_until("a failed request", || {
+        request(&url, "/readyz", &[("X-Request-Id", "probe-7")]).starts_with("HTTP/1.1 503")
+    });
+    wait_until("its line", || hub.stderr().contains("request failed"));
+    hub.kill();
+    let lines = json_lines(&hub.wait().stderr);
+    let mut failed = lines.iter();
+    let failed = failed.find(|line| line["message"] == "request failed");
+    let failed = failed.unwrap();
+    assert_eq!(failed["level"], "ERROR");
+    assert_eq!(failed["span"]["request_id"], "probe-7");
+}
+
+#[test]
+fn errors_of_servers_are_json_in_a_json_log() {
+    let env = env_with_repo();
+    let run = |args: &[&str]| {
+        let out = env.selvedge(args).args(["--log-format", "json"]).run();
+        let mut lines = json_lines(&out.stderr);
+        lines.pop().unwrap()
+    };
+    let error = run(&["hub", "--listen", "0.0.0.0:0"]);
+    assert_eq!(error["level"], "ERROR");
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("unencrypted to 0.0.0.0:0"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("--tls-cert"));
+    let error = run(&["worker", "--hub", "http://127.0.0.1:1"]);
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("missing token"), "{error}");
+}
+
+#[test]
+fn text_log_of_worker_is_redacted_and_has_levels() {
+    let fleet = HubFixture::new("true");
+    let secret = ("SOME_TOKEN", "hunter22-Zq9x7Lk");
+    let worker = fleet.worker_with("hunter22-Zq9x7Lk", &[secret]);
+    worker.terminate();
+    let log = worker.wait().stderr;
     assert!(
-        out.stderr.contains("SELVEDGE_LOG: invalid filter `x=loud`"),
-        "{}",
-        out.stderr
+        log.contains("INFO worker [redacted:SOME_TOKEN]: 2 slots"),
+        "{log}"
     );
+    assert!(!log.contains("hunter22"), "{log}");
 }
