@@ -52,7 +52,7 @@ const QUEUE_LENGTH: usize = 1_024;
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time limit of a request whose variable is 0: none that matters.
-const NO_REQUEST_TIMEOUT: Duration = Duration::from_secs(86_400);
+const NO_REQUEST_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// The connection to a collector; without one, it does nothing.
 pub(crate) struct Telemetry {

@@ -103,6 +103,8 @@ fn tls_certificate_that_clients_reject_is_explained() {
         .arg(&token)
         .spawn();
     hub.wait_for_stderr("basicConstraints=critical,CA:FALSE");
+    hub.wait_for_stdout("listening on https");
+    hub.wait_for_stdout("\n");
     let stdout = hub.stdout();
     let url = stdout.split_whitespace().last().unwrap();
     let out = env
