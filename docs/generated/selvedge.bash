@@ -1608,7 +1608,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__hub)
-            opts="-h --listen --database --database-url-file --host --tls-cert --tls-key --behind-proxy --admin-token-file --name --default-max-verification-retries --default-tier --default-max-cost --agents --checks --retention-days --audit-retention-days --session-idle-hours --session-hours --forbid-self-review --webhooks-allow-private --webhook-retry --infra-backoff --infra-retries --lease-ttl --log-format --config --print-config --help recover-admin help"
+            opts="-h --listen --database --database-url-file --host --public-url --tls-cert --tls-key --behind-proxy --admin-token-file --name --default-max-verification-retries --default-tier --default-max-cost --agents --checks --retention-days --audit-retention-days --session-idle-hours --session-hours --forbid-self-review --webhooks-allow-private --webhook-retry --infra-backoff --infra-retries --lease-ttl --log-format --config --print-config --help recover-admin help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1638,6 +1638,10 @@ _selvedge() {
                     return 0
                     ;;
                 --host)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --public-url)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

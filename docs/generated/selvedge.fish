@@ -421,10 +421,10 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l workdir -d 
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l name -d 'Name of this worker on the hub [default: the host name and a random suffix, stored in --workdir]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l allow-path -d 'Directory of this machine that tasks may use as their workspace, or clone. Repeatable' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l idle-timeout -d 'Exit after this time without a task' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l log-format -d 'Format of the log on standard error' -r -f -a "text\t'Lines for people'
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l log-format -d 'Format of the log on standard error. SELVEDGE_LOG sets its levels: `debug`, or `warn,selvedge=info`' -r -f -a "text\t'Lines for people'
 json\t'One JSON object per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l config -d 'Read options from this TOML file. Flags replace variables, and variables replace keys of the file' -r -F
-complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l once -d 'Take one task, and exit once it has ended'
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l once -d 'Take one task, whatever --slots is, and exit once it has ended'
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l ignore-outcome -d 'Exit with 0 whatever the outcome of the task, also if none came: for job controllers, which count other codes as failures of the job'
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l print-config -d 'Print the options in effect and where each comes from, and exit'
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -461,6 +461,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_se
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l database -d 'SQLite file, or postgres://USER@HOST/DATABASE for several hubs [default: `hub/hub.db` in the state directory]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l database-url-file -d 'File with the database URL, which may contain the password. It is read at the start' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l host -d 'Host name that clients may use, in addition to the address. Repeatable' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l public-url -d 'URL by which users reach the hub, for links in webhook messages [default: the first --host, or the address]' -r -f
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l tls-cert -d 'Certificate chain, in PEM' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l tls-key -d 'Private key of the certificate, in PEM' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l admin-token-file -d 'Write the first administrator token to this file instead of printing it. An existing file is not overwritten' -r -F
