@@ -152,7 +152,12 @@ async fn connection(
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(socket), service)
         .with_upgrades();
-    serve_until_stopped(serving, |it| it.graceful_shutdown(), stopping).await
+    serve_until_stopped(
+        serving,
+        http1::UpgradeableConnection::graceful_shutdown,
+        stopping,
+    )
+    .await
 }
 
 async fn http2_connection(
@@ -171,7 +176,7 @@ async fn http2_connection(
         .max_concurrent_streams(MAX_STREAMS)
         .max_header_list_size(u32::try_from(MAX_HEAD_BYTES).unwrap_or(u32::MAX))
         .serve_connection(TokioIo::new(socket), service);
-    serve_until_stopped(serving, |it| it.graceful_shutdown(), stopping).await
+    serve_until_stopped(serving, http2::Connection::graceful_shutdown, stopping).await
 }
 
 /// Serves a connection until it ends; when the hub stops, lets its open requests end.

@@ -34,7 +34,7 @@ impl AnnouncedMachine {
             Ok(loaded) => loaded.resolved,
             Err(error) => {
                 let problem = format!("cannot load the worker's settings: {error}");
-                super::log_line(&format!("no task can run: {problem}"));
+                tracing::error!("no task can run: {problem}");
                 return Self {
                     capabilities: WorkerCapabilities {
                         problem: Some(format!("{problem}; fix them and restart the worker")),
