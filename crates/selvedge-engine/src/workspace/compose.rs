@@ -31,20 +31,30 @@ impl Workspace {
     ) -> Result<BTreeMap<PathBuf, Option<Vec<u8>>>, WorkspaceError> {
         let mut blobs = BlobReader::new(&self.git, &self.shadow);
         let target = self.restore_target(tree, &mut blobs)?;
+        let to_error = |path: &Path, error| WorkspaceError::io("read a snapshot", path, error);
+        let is_wanted: Vec<bool> = target
+            .files
+            .iter()
+            .map(|(path, file)| file.kind != FileKind::Link && wanted(path))
+            .collect();
+        let requested = target.files.values().zip(&is_wanted);
+        let requested = requested.filter(|(_, is_wanted)| **is_wanted);
+        blobs
+            .request_all(requested.map(|(file, _)| file.blob.to_string()).collect())
+            .map_err(|error| to_error(Path::new(""), error))?;
         let mut files = BTreeMap::new();
         let mut total = 0;
-        for (path, file) in &target.files {
-            let path = path.to_path_buf();
-            let is_read = file.kind != FileKind::Link && total < MAX_TOTAL && wanted(&path);
+        for ((path, file), is_wanted) in target.files.iter().zip(is_wanted) {
+            let is_read = total < MAX_TOTAL && is_wanted;
             let mut bytes = CappedBuffer::default();
             if is_read {
                 blobs
                     .copy(&file.blob.to_string(), &mut bytes)
-                    .map_err(|error| WorkspaceError::io("read a snapshot", &path, error))?;
+                    .map_err(|error| to_error(path, error))?;
                 total += bytes.0.len();
             }
             let is_whole = is_read && bytes.0.len() <= MAX_BYTES;
-            files.insert(path, is_whole.then_some(bytes.0));
+            files.insert(path.to_path_buf(), is_whole.then_some(bytes.0));
         }
         Ok(files)
     }
