@@ -1,5 +1,8 @@
 //! Figures over many runs, whose numbers lead to their tasks: all runs, those of a repository, or those of a worker.
 
+use std::collections::BTreeMap;
+use std::iter::successors;
+
 use jiff::ToSpan as _;
 use jiff::civil::{Date, ISOWeekDate, Weekday};
 use selvedge_core::describe::cost;
@@ -173,45 +176,45 @@ fn numbers(figures: &StatsReport, base: &TaskQuery) -> Vec<NumberView> {
     ]
 }
 
-/// The groups over time with the days or weeks between them that have no tasks.
+/// The last days or weeks up to that of the last group, with those between them that have no tasks.
 fn without_gaps(groups: &[StatsGroup]) -> Vec<StatsGroup> {
     let is_weeks = groups.iter().any(|group| group.name.contains("-W"));
-    let start = |name: &str| -> Option<Date> {
-        match name.split_once("-W") {
+    let start = |group: &StatsGroup| -> Option<Date> {
+        match group.name.split_once("-W") {
             Some((year, week)) => {
                 let (year, week) = (year.parse().ok()?, week.parse().ok()?);
                 Some(ISOWeekDate::new(year, week, Weekday::Monday).ok()?.date())
             }
-            None => name.parse().ok(),
+            None => group.name.parse().ok(),
         }
     };
-    let mut all: Vec<StatsGroup> = Vec::new();
-    let mut next: Option<Date> = None;
-    for group in groups {
-        let Some(at) = start(&group.name) else {
-            continue;
-        };
-        while let Some(missing) = next.filter(|next| *next < at && all.len() < MAX_BARS) {
-            let week = missing.iso_week_date();
-            all.push(StatsGroup {
-                name: if is_weeks {
-                    format!("{}-W{:02}", week.year(), week.week())
-                } else {
-                    missing.to_string()
-                },
-                ..StatsGroup::default()
-            });
-            next = missing
-                .checked_add(if is_weeks { 7.days() } else { 1.day() })
-                .ok();
+    let dated = groups.iter().filter_map(|it| Some((start(it)?, it)));
+    let dated: BTreeMap<Date, &StatsGroup> = dated.collect();
+    let (Some(first), Some(last)) = (dated.keys().next(), dated.keys().next_back()) else {
+        return Vec::new();
+    };
+    let empty = |date: Date| {
+        let week = date.iso_week_date();
+        StatsGroup {
+            name: if is_weeks {
+                format!("{}-W{:02}", week.year(), week.week())
+            } else {
+                date.to_string()
+            },
+            ..StatsGroup::default()
         }
-        all.push(group.clone());
-        next = at
-            .checked_add(if is_weeks { 7.days() } else { 1.day() })
-            .ok();
-    }
-    let first = all.len().saturating_sub(MAX_BARS);
-    all.split_off(first)
+    };
+    let period = if is_weeks { 7.days() } else { 1.day() };
+    let dates = successors(Some(*last), |date| date.checked_sub(period).ok());
+    let dates = dates.take_while(|date| date >= first).take(MAX_BARS);
+    let group = |date: Date| {
+        dated
+            .get(&date)
+            .map_or_else(|| empty(date), |it| (*it).clone())
+    };
+    let mut all: Vec<StatsGroup> = dates.map(group).collect();
+    all.reverse();
+    all
 }
 
 /// Maximum number of columns of a plot: the latest ones.
@@ -298,7 +301,7 @@ impl TableView {
                 address: query
                     .as_ref()
                     .filter(|_| index == 0 || !is_nothing(text))
-                    .map(|query| cell_address(subject, column, index, &name, query)),
+                    .and_then(|query| cell_address(subject, column, index, &name, query)),
             });
             cells.collect()
         });
@@ -327,7 +330,6 @@ fn row_query(subject: &str, name: &str, base: &TaskQuery) -> Option<TaskQuery> {
         "check" => name.clone_into(&mut query.check),
         "when" => name.clone_into(&mut query.day),
         "kind" => query.finding = name.replace(' ', "_"),
-        "outcome" if name == "not finished" => "running".clone_into(&mut query.group),
         "outcome" => {
             let mut results = TaskQuery::RESULTS.iter();
             let (result, ..) = results.find(|(_, label, _)| name.starts_with(label))?;
@@ -338,29 +340,27 @@ fn row_query(subject: &str, name: &str, base: &TaskQuery) -> Option<TaskQuery> {
     Some(query)
 }
 
+/// The tasks that a cell counts or sums up. There is no list of those in which a check failed or was flaky, or with one
+/// severity of a finding.
 fn cell_address(
     subject: &str,
     column: &str,
     index: usize,
     name: &str,
     query: &TaskQuery,
-) -> String {
-    let result = match column {
-        "first attempt" => "first_attempt",
-        "recovered" | "per recovered task" => "recovered",
-        "not recovered" => "not_recovered",
-        "cost" => return query.sorted_by(TaskQueryOrder::Cost).address(),
-        "time to verdict" => return query.sorted_by(TaskQueryOrder::Duration).address(),
-        _ if index == 0 => {
-            return match subject {
-                "directory" => source_address("repository", name),
-                "worker" => source_address("worker", name),
-                _ => query.address(),
-            };
-        }
-        _ => return query.address(),
-    };
-    with_result(query, result)
+) -> Option<String> {
+    Some(match (column, subject) {
+        (_, "directory") if index == 0 => source_address("repository", name),
+        (_, "worker") if index == 0 => source_address("worker", name),
+        _ if index == 0 => query.address(),
+        ("tasks" | "each" | "times run" | "mean", _) => query.address(),
+        ("first attempt", _) => with_result(query, "first_attempt"),
+        ("recovered" | "per recovered task", _) => with_result(query, "recovered"),
+        ("not recovered", _) => with_result(query, "not_recovered"),
+        ("cost", _) => query.sorted_by(TaskQueryOrder::Cost).address(),
+        ("time to verdict", _) => query.sorted_by(TaskQueryOrder::Duration).address(),
+        _ => return None,
+    })
 }
 
 /// The address of the page of a repository or worker.
@@ -420,7 +420,18 @@ mod tests {
             names(&[group("2025-W52"), group("2026-W02")]),
             ["2025-W52", "2026-W01", "2026-W02"]
         );
-        assert_eq!(names(&[group("2020-01-01"), group("2026-01-01")]).len(), 60);
+        // The last 60 days or weeks, however long the period without tasks is.
+        let days = names(&[
+            group("2020-01-01"),
+            group("2025-12-01"),
+            group("2026-01-01"),
+        ]);
+        assert_eq!((days.len(), days[0].as_str()), (60, "2025-11-03"));
+        assert_eq!(days[28..30], ["2025-12-01", "2025-12-02"]);
+        assert_eq!(days[59], "2026-01-01");
+        let weeks = names(&[group("2020-W01"), group("2020-W02"), group("2026-W10")]);
+        assert_eq!((weeks.len(), weeks[0].as_str()), (60, "2025-W03"));
+        assert_eq!(weeks[57..], ["2026-W08", "2026-W09", "2026-W10"]);
         assert!(names(&[]).is_empty());
     }
 
@@ -433,7 +444,7 @@ mod tests {
         };
         let address = |subject: &str, name: &str, column: &str, index: usize| {
             let query = row_query(subject, name, &base)?;
-            Some(cell_address(subject, column, index, name, &query))
+            cell_address(subject, column, index, name, &query)
         };
         let expect = |subject: &str, name: &str, column: &str, index: usize, expected: &str| {
             assert_eq!(
@@ -454,10 +465,17 @@ mod tests {
         expect(
             "kind",
             "early exit",
-            "violations",
-            1,
+            "kind",
+            0,
             "/?days=7&finding=early_exit",
         );
+        let check = |column| address("check", "make", column, 1);
+        assert_eq!(check("times run").as_deref(), Some("/?days=7&check=make"));
+        for column in ["times failed", "tasks fixed", "times flaky", "slowest"] {
+            assert_eq!(check(column), None, "{column}");
+        }
+        assert_eq!(address("kind", "early exit", "violations", 1), None);
+        assert_eq!(address("outcome", "not finished", "tasks", 1), None);
         let outcome = "not judged: agent or infrastructure failed, or cancelled";
         expect("outcome", outcome, "tasks", 1, "/?days=7&result=not_judged");
         expect("when", "2026-W48", "when", 0, "/?days=7&day=2026-W48");
