@@ -312,6 +312,18 @@ pub struct TaskDetail {
     pub sandbox: String,
 }
 
+impl TaskDetail {
+    /// The run of a task that is a single run.
+    pub fn run(&self) -> Option<&Run> {
+        match &self.history {
+            TaskHistory::Run(run) => Some(run),
+            TaskHistory::NotStarted | TaskHistory::Plan { .. } | TaskHistory::Subtasks { .. } => {
+                None
+            }
+        }
+    }
+}
+
 /// Applies a query to a list of all tasks, for backends that hold all of them in memory. `stats` returns the statistics of
 /// a task's run.
 pub fn filter_tasks<'a>(

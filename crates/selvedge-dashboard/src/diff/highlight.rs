@@ -38,9 +38,9 @@ pub struct Grammar {
     line_comments: &'static [&'static str],
     /// Longer openings come first.
     delimiters: &'static [Delimiter],
-    /// Separated by spaces.
-    keywords: &'static str,
-    /// Whether keywords are written in any case.
+    /// In the order of their bytes.
+    keywords: &'static [&'static str],
+    /// Whether keywords are written in any case; then they are in lower case here.
     ignores_case: bool,
     /// Whether `'` begins a character literal of one character, and is something else otherwise.
     has_character_literals: bool,
@@ -77,15 +77,20 @@ const fn comment(open: &'static str, close: &'static str) -> Delimiter {
     }
 }
 
+#[rustfmt::skip]
 const RUST: Grammar = Grammar {
     line_comments: &["//"],
     delimiters: &[comment("/*", "*/"), long_string("\"")],
-    keywords: "as async await break const continue crate dyn else enum extern false fn for if impl in let loop match \
-               mod move mut pub ref return self Self static struct super trait true type union unsafe use where while",
+    keywords: &[
+        "Self", "as", "async", "await", "break", "const", "continue", "crate", "dyn", "else", "enum", "extern",
+        "false", "fn", "for", "if", "impl", "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return",
+        "self", "static", "struct", "super", "trait", "true", "type", "union", "unsafe", "use", "where", "while",
+    ],
     ignores_case: false,
     has_character_literals: true,
 };
 
+#[rustfmt::skip]
 const PYTHON: Grammar = Grammar {
     line_comments: &["#"],
     delimiters: &[
@@ -94,13 +99,17 @@ const PYTHON: Grammar = Grammar {
         string("\""),
         string("'"),
     ],
-    keywords: "and as assert async await break case class continue def del elif else except False finally for from \
-               global if import in is lambda match None nonlocal not or pass raise return True try while with yield",
+    keywords: &[
+        "False", "None", "True", "and", "as", "assert", "async", "await", "break", "case", "class", "continue", "def",
+        "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda",
+        "match", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield",
+    ],
     ignores_case: false,
     has_character_literals: false,
 };
 
 /// JavaScript and TypeScript.
+#[rustfmt::skip]
 const SCRIPT: Grammar = Grammar {
     line_comments: &["//"],
     delimiters: &[
@@ -109,14 +118,19 @@ const SCRIPT: Grammar = Grammar {
         string("\""),
         string("'"),
     ],
-    keywords: "abstract any as async await boolean break case catch class const continue debugger declare default \
-               delete do else enum export extends false finally for from function get if implements import in \
-               instanceof interface keyof let namespace new null number of private protected public readonly return \
-               set static string super switch this throw true try type typeof undefined unknown var void while yield",
+    keywords: &[
+        "abstract", "any", "as", "async", "await", "boolean", "break", "case", "catch", "class", "const", "continue",
+        "debugger", "declare", "default", "delete", "do", "else", "enum", "export", "extends", "false", "finally",
+        "for", "from", "function", "get", "if", "implements", "import", "in", "instanceof", "interface", "keyof",
+        "let", "namespace", "new", "null", "number", "of", "private", "protected", "public", "readonly", "return",
+        "set", "static", "string", "super", "switch", "this", "throw", "true", "try", "type", "typeof", "undefined",
+        "unknown", "var", "void", "while", "yield",
+    ],
     ignores_case: false,
     has_character_literals: false,
 };
 
+#[rustfmt::skip]
 const GO: Grammar = Grammar {
     line_comments: &["//"],
     delimiters: &[
@@ -127,48 +141,64 @@ const GO: Grammar = Grammar {
         },
         string("\""),
     ],
-    keywords: "any bool break byte case chan const continue default defer else error fallthrough false for func go \
-               goto if import int interface map nil package range return rune select string struct switch true type \
-               var",
+    keywords: &[
+        "any", "bool", "break", "byte", "case", "chan", "const", "continue", "default", "defer", "else", "error",
+        "fallthrough", "false", "for", "func", "go", "goto", "if", "import", "int", "interface", "map", "nil",
+        "package", "range", "return", "rune", "select", "string", "struct", "switch", "true", "type", "var",
+    ],
     ignores_case: false,
     has_character_literals: true,
 };
 
 /// C, C++, Java, C#, Kotlin, Swift and others.
+#[rustfmt::skip]
 const BRACES: Grammar = Grammar {
     line_comments: &["//"],
     delimiters: &[comment("/*", "*/"), long_string("\"\"\""), string("\"")],
-    keywords: "abstract alignas auto bool boolean break byte case catch char class concept const constexpr continue \
-               default delete do double else enum explicit export extends extern false final finally float for \
-               friend fun func goto guard if implements import in inline instanceof int interface internal let long \
-               mutable namespace new nil noexcept null nullptr object operator override package private protected \
-               public readonly record return sealed short signed sizeof static struct super switch template this \
-               throw throws true try typedef typename union unsigned using val var virtual void volatile when where \
-               while",
+    keywords: &[
+        "abstract", "alignas", "auto", "bool", "boolean", "break", "byte", "case", "catch", "char", "class", "concept",
+        "const", "constexpr", "continue", "default", "delete", "do", "double", "else", "enum", "explicit", "export",
+        "extends", "extern", "false", "final", "finally", "float", "for", "friend", "fun", "func", "goto", "guard",
+        "if", "implements", "import", "in", "inline", "instanceof", "int", "interface", "internal", "let", "long",
+        "mutable", "namespace", "new", "nil", "noexcept", "null", "nullptr", "object", "operator", "override",
+        "package", "private", "protected", "public", "readonly", "record", "return", "sealed", "short", "signed",
+        "sizeof", "static", "struct", "super", "switch", "template", "this", "throw", "throws", "true", "try",
+        "typedef", "typename", "union", "unsigned", "using", "val", "var", "virtual", "void", "volatile", "when",
+        "where", "while",
+    ],
     ignores_case: false,
     has_character_literals: true,
 };
 
+#[rustfmt::skip]
 const RUBY: Grammar = Grammar {
     line_comments: &["#"],
     delimiters: &[string("\""), string("'")],
-    keywords: "alias and begin break case class def defined? do else elsif end ensure false for if in module next nil \
-               not or raise redo require rescue retry return self super then true undef unless until when while yield",
+    keywords: &[
+        "alias", "and", "begin", "break", "case", "class", "def", "defined?", "do", "else", "elsif", "end", "ensure",
+        "false", "for", "if", "in", "module", "next", "nil", "not", "or", "raise", "redo", "require", "rescue",
+        "retry", "return", "self", "super", "then", "true", "undef", "unless", "until", "when", "while", "yield",
+    ],
     ignores_case: false,
     has_character_literals: false,
 };
 
+#[rustfmt::skip]
 const PHP: Grammar = Grammar {
     line_comments: &["//", "#"],
     delimiters: &[comment("/*", "*/"), long_string("\""), long_string("'")],
-    keywords: "abstract and array as break case catch class clone const continue declare default do echo else elseif \
-               enum extends false final finally fn for foreach function global if implements include instanceof \
-               interface match namespace new null or private protected public readonly require return static switch \
-               throw trait true try use var while yield",
+    keywords: &[
+        "abstract", "and", "array", "as", "break", "case", "catch", "class", "clone", "const", "continue", "declare",
+        "default", "do", "echo", "else", "elseif", "enum", "extends", "false", "final", "finally", "fn", "for",
+        "foreach", "function", "global", "if", "implements", "include", "instanceof", "interface", "match",
+        "namespace", "new", "null", "or", "private", "protected", "public", "readonly", "require", "return", "static",
+        "switch", "throw", "trait", "true", "try", "use", "var", "while", "yield",
+    ],
     ignores_case: true,
     has_character_literals: false,
 };
 
+#[rustfmt::skip]
 const SHELL: Grammar = Grammar {
     line_comments: &["#"],
     delimiters: &[
@@ -178,11 +208,15 @@ const SHELL: Grammar = Grammar {
             ..long_string("'")
         },
     ],
-    keywords: "case do done elif else esac export fi for function if in local return set then until while",
+    keywords: &[
+        "case", "do", "done", "elif", "else", "esac", "export", "fi", "for", "function", "if", "in", "local", "return",
+        "set", "then", "until", "while",
+    ],
     ignores_case: false,
     has_character_literals: false,
 };
 
+#[rustfmt::skip]
 const SQL: Grammar = Grammar {
     line_comments: &["--"],
     delimiters: &[
@@ -192,15 +226,20 @@ const SQL: Grammar = Grammar {
             ..long_string("'")
         },
     ],
-    keywords: "add all alter and as asc begin between by cascade case check column commit constraint create default \
-               delete desc distinct drop else end exists foreign from full group having if in index inner insert into \
-               is join key left like limit not null offset on or order outer primary references returning right \
-               rollback select set table then union unique update using values view when where with",
+    keywords: &[
+        "add", "all", "alter", "and", "as", "asc", "begin", "between", "by", "cascade", "case", "check", "column",
+        "commit", "constraint", "create", "default", "delete", "desc", "distinct", "drop", "else", "end", "exists",
+        "foreign", "from", "full", "group", "having", "if", "in", "index", "inner", "insert", "into", "is", "join",
+        "key", "left", "like", "limit", "not", "null", "offset", "on", "or", "order", "outer", "primary", "references",
+        "returning", "right", "rollback", "select", "set", "table", "then", "union", "unique", "update", "using",
+        "values", "view", "when", "where", "with",
+    ],
     ignores_case: true,
     has_character_literals: false,
 };
 
 /// TOML, YAML, INI files, Dockerfiles and makefiles.
+#[rustfmt::skip]
 const SETTINGS: Grammar = Grammar {
     line_comments: &["#"],
     delimiters: &[
@@ -209,31 +248,40 @@ const SETTINGS: Grammar = Grammar {
         string("\""),
         string("'"),
     ],
-    keywords: "true false null yes no on off",
+    keywords: &[
+        "false", "no", "null", "off", "on", "true", "yes",
+    ],
     ignores_case: false,
     has_character_literals: false,
 };
 
+#[rustfmt::skip]
 const JSON: Grammar = Grammar {
     line_comments: &["//"],
     delimiters: &[string("\"")],
-    keywords: "true false null",
+    keywords: &[
+        "false", "null", "true",
+    ],
     ignores_case: false,
     has_character_literals: false,
 };
 
+#[rustfmt::skip]
 const CSS: Grammar = Grammar {
     line_comments: &[],
     delimiters: &[comment("/*", "*/"), string("\""), string("'")],
-    keywords: "important",
+    keywords: &[
+        "important",
+    ],
     ignores_case: false,
     has_character_literals: false,
 };
 
+#[rustfmt::skip]
 const MARKUP: Grammar = Grammar {
     line_comments: &[],
     delimiters: &[comment("<!--", "-->"), long_string("\"")],
-    keywords: "",
+    keywords: &[],
     ignores_case: false,
     has_character_literals: false,
 };
@@ -335,10 +383,15 @@ impl Grammar {
     }
 
     fn is_keyword(&self, word: &str) -> bool {
-        let is_same = |keyword: &str| {
-            keyword == word || self.ignores_case && keyword.eq_ignore_ascii_case(word)
+        let lower = |byte: u8| {
+            if self.ignores_case {
+                byte.to_ascii_lowercase()
+            } else {
+                byte
+            }
         };
-        word.len() <= 16 && self.keywords.split_ascii_whitespace().any(is_same)
+        let order = |keyword: &&str| keyword.bytes().cmp(word.bytes().map(lower));
+        self.keywords.binary_search_by(order).is_ok()
     }
 }
 
@@ -415,6 +468,24 @@ mod tests {
             &[(K::Keyword, "SELECT"), (K::Number, "1")],
         );
         assert!(grammar_of("README").is_none() && grammar_of("a.unknown").is_none());
+    }
+
+    #[test]
+    fn keywords_are_in_order_and_found() {
+        for name in [
+            "a.rs", "a.py", "a.ts", "a.go", "a.c", "a.rb", "a.php", "a.sh", "a.sql", "a.toml",
+            "a.json", "a.css", "a.html",
+        ] {
+            let grammar = grammar_of(name).unwrap();
+            assert!(grammar.keywords.is_sorted(), "{name}");
+            for word in grammar.keywords {
+                let is_found = |word: &str| grammar.is_keyword(word);
+                assert!(is_found(word), "{name}: {word}");
+                let upper = word.to_ascii_uppercase();
+                let is_own = grammar.keywords.contains(&upper.as_str());
+                assert_eq!(is_found(&upper), grammar.ignores_case || is_own, "{upper}");
+            }
+        }
     }
 
     #[test]

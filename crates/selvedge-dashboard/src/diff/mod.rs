@@ -5,7 +5,7 @@ mod highlight;
 mod words;
 
 pub use highlight::{Grammar, LineState, Token, TokenKind, grammar_of};
-pub use words::changed_words;
+pub use words::{changed_words, words_deadline};
 
 /// The kind of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,17 +7,26 @@ use imara_diff::{Algorithm, Diff, InternedInput};
 
 use super::{DiffLineKind, FileDiff};
 
-/// How long the words of one file are compared; the lines after that are not marked.
+/// How long the words of all files of a page are compared.
 const TIME_LIMIT: Duration = Duration::from_millis(300);
 /// How many added lines are considered for a removed line.
 const WINDOW: usize = 6;
 /// Lines with more words are not compared.
 const MAX_WORDS: usize = 400;
 
-/// The changed words of each line, in bytes, in the order of the lines. `texts` has the text of each row.
-pub fn changed_words(file: &FileDiff, texts: &[String]) -> Vec<Vec<Range<usize>>> {
+/// Until when the words of a page that is rendered now are compared.
+pub fn words_deadline() -> Instant {
+    Instant::now() + TIME_LIMIT
+}
+
+/// The changed words of each line, in bytes, in the order of the lines. `texts` has the text of each row. The lines that
+/// are left at the deadline are not marked.
+pub fn changed_words(
+    file: &FileDiff,
+    texts: &[String],
+    deadline: Instant,
+) -> Vec<Vec<Range<usize>>> {
     let mut marks = vec![Vec::new(); texts.len()];
-    let deadline = Instant::now() + TIME_LIMIT;
     let kind = |at: usize| file.rows.get(at).map(|row| row.kind);
     let count = |from: usize, wanted: DiffLineKind| {
         let run = (from..texts.len()).take_while(|at| kind(*at) == Some(wanted));
@@ -136,13 +145,13 @@ mod tests {
     use super::super::parse_diff;
     use super::*;
 
-    fn marked(diff: &str) -> Vec<Vec<String>> {
+    fn marked(diff: &str, deadline: Instant) -> Vec<Vec<String>> {
         let file = &parse_diff(diff.as_bytes())[0];
         let texts = file.rows.iter();
         let texts: Vec<String> = texts
             .map(|row| String::from_utf8(row.text.clone()).unwrap())
             .collect();
-        let marks = changed_words(file, &texts);
+        let marks = changed_words(file, &texts, deadline);
         let words = marks.iter().zip(&texts);
         let words = words.map(|(ranges, text)| {
             let each = ranges.iter().map(|range| text[range.clone()].to_owned());
@@ -156,15 +165,16 @@ mod tests {
         let none: Vec<String> = Vec::new();
         let diff = "diff --git a/x b/x\n@@ -1,2 +1,3 @@\n-let sum = add(first, second);\n-old\n+// A comment\n+let sum = subtract(first, third);\n+entirely new\n";
         assert_eq!(
-            marked(diff),
+            marked(diff, Instant::now() + Duration::from_hours(1)),
             [
                 none.clone(),
                 vec!["add".to_owned(), "second".to_owned()],
                 none.clone(),
                 none.clone(),
                 vec!["subtract".to_owned(), "third".to_owned()],
-                none,
+                none.clone(),
             ]
         );
+        assert_eq!(marked(diff, Instant::now()), vec![none; 6], "too late");
     }
 }

@@ -9,7 +9,7 @@ use super::diff::{FileDiffView, file_views};
 use super::frame::{PageFrame, short_cost};
 use super::story::TallyView;
 use crate::backend::{DiffContent, TaskDetail};
-use crate::diff::ChangeSummary;
+use crate::diff::{ChangeSummary, words_deadline};
 use crate::grid::{CheckGrid, GridCell};
 use crate::story::{AttemptStory, RunStory, TestCell};
 use crate::text::{make_visible, single_line};
@@ -147,8 +147,9 @@ impl SideView {
 /// The files that at least one of the attempts changed, in the order of their paths.
 fn compared_files(left: &DiffContent, right: &DiffContent) -> Vec<ComparedFile> {
     let mut files: Vec<ComparedFile> = Vec::new();
+    let deadline = words_deadline();
     for (side, diff) in [left, right].into_iter().enumerate() {
-        for view in file_views(diff, MAX_ROWS, &[]) {
+        for view in file_views(diff, MAX_ROWS, &[], deadline) {
             let known = files.iter_mut().find(|it| it.path == view.path);
             let file = if let Some(known) = known {
                 known

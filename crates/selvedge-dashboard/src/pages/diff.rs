@@ -1,12 +1,13 @@
 //! The pages with the changes of files: one diff, or a diff under review with findings and comments at its lines.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use askama::Template;
 
 use super::frame::PageFrame;
 use crate::backend::DiffContent;
-use crate::diff::{self, DiffLineKind, FileDiff, LineState, Token, TokenKind};
+use crate::diff::{self, DiffLineKind, FileDiff, LineState, Token, TokenKind, words_deadline};
 use crate::text::{Markup, make_visible};
 
 /// The page.
@@ -73,7 +74,7 @@ impl DiffPage {
         raw: String,
         diff: &DiffContent,
     ) -> Self {
-        let files = file_views(diff, MAX_TOTAL_ROWS, &[]);
+        let files = file_views(diff, MAX_TOTAL_ROWS, &[], words_deadline());
         Self {
             frame,
             heading,
@@ -86,24 +87,33 @@ impl DiffPage {
     }
 }
 
-/// The files of a diff, with at most `rows` rows in total, and with findings at their lines.
+/// The files of a diff, with at most `rows` rows in total, and with findings at their lines. Changed words are marked
+/// until the deadline, which is one for the whole page.
 pub(crate) fn file_views(
     diff: &DiffContent,
     rows: usize,
     findings: &[LineFinding],
+    deadline: Instant,
 ) -> Vec<FileDiffView> {
     let mut left = rows;
     let files = diff::parse_diff(&diff.bytes).into_iter().enumerate();
     let files = files.map(|(index, file)| {
         let shown = file.rows.len().min(MAX_FILE_ROWS).min(left);
         left -= shown;
-        FileDiffView::new(&file, shown, index < MAX_OPEN_FILES, findings)
+        let open = index < MAX_OPEN_FILES;
+        FileDiffView::new(&file, shown, open, findings, deadline)
     });
     files.collect()
 }
 
 impl FileDiffView {
-    fn new(file: &FileDiff, shown: usize, open: bool, findings: &[LineFinding]) -> Self {
+    fn new(
+        file: &FileDiff,
+        shown: usize,
+        open: bool,
+        findings: &[LineFinding],
+        deadline: Instant,
+    ) -> Self {
         let number = |line: Option<u32>| line.map_or_else(String::new, |line| line.to_string());
         let texts: Vec<String> = file
             .rows
@@ -115,7 +125,7 @@ impl FileDiffView {
                 cut.trim_end_matches('\r').to_owned()
             })
             .collect();
-        let mut markup = line_markup(file, &texts);
+        let mut markup = line_markup(file, &texts, deadline);
         let mut own: Vec<&LineFinding> =
             findings.iter().filter(|it| it.path == file.path).collect();
         let pair = |it: &LineFinding| (it.class, make_visible(&it.text));
@@ -153,9 +163,9 @@ impl FileDiffView {
 
 /// The lines as markup: coloured by the language of the file, and with marks at the words that differ from the line that
 /// they replace.
-fn line_markup(file: &FileDiff, texts: &[String]) -> Vec<Markup> {
+fn line_markup(file: &FileDiff, texts: &[String], deadline: Instant) -> Vec<Markup> {
     let grammar = diff::grammar_of(&file.path);
-    let marks = diff::changed_words(file, texts);
+    let marks = diff::changed_words(file, texts, deadline);
     let (mut old, mut new) = (LineState::default(), LineState::default());
     let lines = file.rows.iter().zip(texts).zip(&marks);
     let lines = lines.map(|((row, text), marks)| {

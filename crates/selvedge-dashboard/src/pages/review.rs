@@ -10,6 +10,7 @@ use super::attempt::GateView;
 use super::diff::{FileDiffView, LineFinding, file_views};
 use super::frame::{PageFrame, reviewed_work};
 use crate::backend::{DiffContent, PendingReview, TaskDetail};
+use crate::diff::words_deadline;
 use crate::grid::GridCell;
 use crate::text::{make_visible, single_line};
 
@@ -90,7 +91,7 @@ impl ReviewPage {
     ) -> Self {
         let report = attempt.report.as_ref();
         let findings = report.map_or_else(Vec::new, line_findings);
-        let files = file_views(diff, MAX_ROWS, &findings);
+        let files = file_views(diff, MAX_ROWS, &findings, words_deadline());
         let elsewhere = findings
             .iter()
             .filter(|it| files.iter().all(|file| file.name != it.path));

@@ -1,10 +1,11 @@
 //! The read-only pages.
 
+use askama::Template;
 use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use selvedge_core::run::{Attempt, Run};
@@ -228,10 +229,13 @@ pub(super) async fn compare(
         *diff = found.map_err(error_page(&login))?;
     }
     let frame = page_frame(&login, "Compare attempts", NavItem::Tasks);
-    let shown = ComparePage::new(frame, &task, run, numbers, &diffs, Timestamp::now());
+    let build = move || {
+        let run = task.run()?;
+        ComparePage::new(frame, &task, run, numbers, &diffs, Timestamp::now())
+    };
     let none = || DashboardError::NotFound("there is no such attempt".to_owned());
-    let shown = shown.ok_or_else(|| error_page(&login)(none()))?;
-    Ok(render_page(StatusCode::OK, &shown))
+    let shown = render_diff_page(build).await;
+    shown.ok_or_else(|| error_page(&login)(none()))
 }
 
 /// `GET /tasks/{id}/review`: the work that is awaiting review.
@@ -262,8 +266,24 @@ pub(super) async fn review(
     let diff = dashboard.backend.diff(&task, run.run_id, range).await;
     let diff = diff.unwrap_or_default();
     let frame = page_frame(&login, "Review", NavItem::Tasks);
-    let shown = ReviewPage::new(frame, &task, run, attempt, pending, &diff);
-    Ok(render_page(StatusCode::OK, &shown))
+    let build = move || {
+        let (run, pending) = (task.run()?, task.review.as_ref()?);
+        let attempt = run.attempt(pending.target.attempt?)?;
+        Some(ReviewPage::new(frame, &task, run, attempt, pending, &diff))
+    };
+    let shown = render_diff_page(build).await;
+    shown.ok_or_else(|| error_page(&login)(none()))
+}
+
+/// Builds and renders a page with a diff. That may take a while, so other requests are not blocked meanwhile.
+async fn render_diff_page<P: Template>(
+    build: impl FnOnce() -> Option<P> + Send + 'static,
+) -> Option<Response> {
+    let render = move || Some(render_page(StatusCode::OK, &build()?));
+    let rendered = tokio::task::spawn_blocking(render).await;
+    rendered.unwrap_or_else(|error| {
+        Some((StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response())
+    })
 }
 
 /// The last activity of an open session. Unreadable data is skipped: it is not evidence.
@@ -347,7 +367,7 @@ pub(super) async fn attempt_diff(
         other: vec![other, all],
         raw,
     };
-    Ok(show_diff(&login, &task, shown, &diff))
+    show_diff(&login, &task, shown, diff).await
 }
 
 /// All changes of a task.
@@ -398,7 +418,7 @@ pub(super) async fn task_diff(
         other,
         raw: format!("/tasks/{id}/download/patch"),
     };
-    Ok(show_diff(&login, &task, shown, &diff))
+    show_diff(&login, &task, shown, diff).await
 }
 
 /// The diff that is shown, and links to the others.
@@ -408,20 +428,27 @@ struct DiffHeader {
     raw: String,
 }
 
-fn show_diff(
+async fn show_diff(
     login: &LoginSession,
     task: &TaskDetail,
     shown: DiffHeader,
-    diff: &DiffContent,
-) -> Response {
+    diff: DiffContent,
+) -> PageResult {
     let id = &task.row.id;
     let back = (
         format!("/tasks/{id}"),
         single_line(&task.row.description, 80),
     );
     let frame = page_frame(login, &shown.heading, NavItem::Tasks);
-    let shown = DiffPage::new(frame, shown.heading, back, shown.other, shown.raw, diff);
-    render_page(StatusCode::OK, &shown)
+    let DiffHeader {
+        heading,
+        other,
+        raw,
+    } = shown;
+    let build = move || Some(DiffPage::new(frame, heading, back, other, raw, &diff));
+    let none = || DashboardError::NotFound("there are no changes".to_owned());
+    let shown = render_diff_page(build).await;
+    shown.ok_or_else(|| error_page(login)(none()))
 }
 
 #[derive(Debug, Default, Deserialize)]
