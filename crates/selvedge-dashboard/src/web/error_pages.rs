@@ -3,7 +3,7 @@
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::Request;
-use axum::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
@@ -25,7 +25,7 @@ struct ProblemText {
     detail: String,
 }
 
-/// Shows errors of a router to browsers as pages, with the same headers as every page.
+/// Shows errors of a router to browsers as pages, with their own headers and those of every page.
 pub fn with_error_pages(router: Router) -> Router {
     router.layer(from_fn(show_errors_as_pages))
 }
@@ -36,12 +36,15 @@ async fn show_errors_as_pages(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let status = response.status();
     let is_error = status.is_client_error() || status.is_server_error();
-    if is_api || !accepts_pages || !is_error || has_content_type(response.headers(), "text/html") {
+    // Compressed text cannot be read.
+    let is_final = has_content_type(response.headers(), "text/html")
+        || response.headers().contains_key(CONTENT_ENCODING);
+    if is_api || !accepts_pages || !is_error || is_final {
         return response;
     }
-    let is_problem = has_content_type(response.headers(), "application/problem+json");
-    let retry_after = response.headers().get(RETRY_AFTER).cloned();
-    let body = to_bytes(response.into_body(), MAX_BODY_BYTES).await;
+    let (mut parts, body) = response.into_parts();
+    let is_problem = has_content_type(&parts.headers, "application/problem+json");
+    let body = to_bytes(body, MAX_BODY_BYTES).await;
     let body = body.unwrap_or_default();
     let text = if is_problem {
         let problem: ProblemText = serde_json::from_slice(&body).unwrap_or_default();
@@ -51,11 +54,14 @@ async fn show_errors_as_pages(request: Request, next: Next) -> Response {
     } else {
         String::from_utf8_lossy(&body).trim().to_owned()
     };
-    let mut page = error_page(status, &text);
-    if let Some(retry_after) = retry_after {
-        page.headers_mut().insert(RETRY_AFTER, retry_after);
+    let page = error_page(status, &text);
+    // Other headers remain: `WWW-Authenticate`, `Allow`, `Retry-After`.
+    parts.headers.remove(CONTENT_LENGTH);
+    if let Some(kind) = page.headers().get(CONTENT_TYPE) {
+        parts.headers.insert(CONTENT_TYPE, kind.clone());
     }
-    page
+    set_security_headers(&mut parts.headers);
+    Response::from_parts(parts, page.into_body())
 }
 
 /// The page of an error.
@@ -80,9 +86,7 @@ fn error_page(status: StatusCode, text: &str) -> Response {
         what: make_visible(if text.is_empty() { reason } else { text }),
         advice,
     };
-    let mut response = render_page(status, &page);
-    set_security_headers(response.headers_mut());
-    response
+    render_page(status, &page)
 }
 
 fn accepts_html(headers: &HeaderMap) -> bool {

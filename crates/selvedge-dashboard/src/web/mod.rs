@@ -29,11 +29,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::StatusCode;
+use axum::http::{Extensions, HeaderMap, StatusCode, Version};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use futures_util::future::BoxFuture;
 use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, Predicate as _};
 
 use self::change_cache::ChangeCache;
 use self::held_decisions::HeldDecisions;
@@ -172,18 +173,22 @@ pub fn router(dashboard: Dashboard) -> Router {
 }
 
 /// Responses are compressed if the client supports it; event streams are not, so that no event waits in a
-/// buffer. A page contains a secret of its user beside untrusted text, so its compressed length could reveal
-/// the secret (BREACH): the form token is therefore different on every page
-/// (`auth::LoginSession::form_token`), and the cookie is not sent on requests that other sites cause.
+/// buffer, and errors are not, so that they can be shown as pages. A page contains a secret of its user beside
+/// untrusted text, so its compressed length could reveal the secret (BREACH): the form token is therefore different on
+/// every page (`auth::LoginSession::form_token`), and the cookie is not sent on requests that other sites cause.
 fn with_middleware(router: Router<SharedDashboard>, dashboard: SharedDashboard) -> Router {
     router
-        .layer(CompressionLayer::new())
+        .layer(CompressionLayer::new().compress_when(DefaultPredicate::new().and(is_no_error)))
         .layer(from_fn_with_state(
             dashboard.clone(),
             headers::reject_foreign_requests,
         ))
         .layer(from_fn(headers::add_security_headers))
         .with_state(dashboard)
+}
+
+fn is_no_error(status: StatusCode, _: Version, _: &HeaderMap, _: &Extensions) -> bool {
+    !(status.is_client_error() || status.is_server_error())
 }
 
 fn routes(dashboard: &SharedDashboard) -> Router<SharedDashboard> {

@@ -99,7 +99,7 @@ pub(crate) async fn revoked_token_ends_streams_and_worker_sessions(database: Tes
 }
 
 /// Signs in to the dashboard and returns the cookie.
-async fn sign_in(hub: &TestHub, token: &str) -> String {
+pub(crate) async fn sign_in(hub: &TestHub, token: &str) -> String {
     let headers = format!(
         "Origin: http://{}\r\nContent-Type: application/x-www-form-urlencoded\r\n",
         hub.host
@@ -179,6 +179,45 @@ pub(crate) async fn dashboard_session_is_not_the_token_and_ends(database: TestDa
     let other_token = other.token(&[Scope::Read]).await;
     let other_cookie = sign_in(&other, &other_token).await;
     assert_ne!(other_cookie.split_once('=').unwrap().0, name);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_are_readable_pages_with_their_headers() {
+    let hub = TestHub::start().await;
+    let token = hub.token(&[Scope::Read]).await;
+    let cookie = sign_in(&hub, &token).await;
+    let submitter = hub.token(&[Scope::Submit]).await;
+    let task = hub.submit(&submitter, &json!({"description": "x"})).await;
+    let get = async |path: &str| {
+        let headers = format!("Cookie: {cookie}\r\nAccept: text/html\r\nAccept-Encoding: gzip\r\n");
+        hub.request("GET", path, None, &headers, b"").await
+    };
+    let list = get("/").await;
+    assert!(
+        list.head.contains("content-encoding: gzip"),
+        "{}",
+        list.head
+    );
+    let invalid = get(&format!("/tasks/{task}/attempts/first/diff")).await;
+    assert_eq!(invalid.status, 400, "{invalid:?}");
+    assert!(
+        invalid.head.contains("content-type: text/html"),
+        "{invalid:?}"
+    );
+    assert!(invalid.body.contains("Cannot parse"), "{invalid:?}");
+    assert!(invalid.body.contains("</html>"), "{invalid:?}");
+    assert!(!invalid.head.contains("content-encoding"), "{invalid:?}");
+    let metrics = get("/metrics").await;
+    assert_eq!(metrics.status, 401, "{metrics:?}");
+    assert!(
+        metrics.head.contains("www-authenticate: bearer"),
+        "{metrics:?}"
+    );
+    assert!(
+        metrics.head.contains("content-security-policy"),
+        "{metrics:?}"
+    );
+    assert!(metrics.body.contains("</html>"), "{metrics:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
