@@ -8,12 +8,12 @@ use selvedge_protocol::ReviewDecision;
 
 use super::SharedDashboard;
 use super::auth::LoginSession;
-use super::held_decisions::HOLD;
+use super::held_decisions::{HOLD, HoldOutcome};
 use super::respond::{
     FormFields, FormResult, PageResult, form_fields, is_local_path, redirect_to, render_error,
 };
 use super::views::find_task;
-use crate::backend::{DashboardError, ReviewSubmission};
+use crate::backend::{DashboardError, PendingReview, ReviewSubmission};
 use crate::pages::HeldDecision;
 
 /// Longest reason, in characters, comments included.
@@ -21,20 +21,24 @@ const MAX_REASON_CHARS: usize = 4000;
 /// Maximum number of tasks of a bulk action.
 const MAX_BULK_TASKS: usize = 100;
 
+fn refuse(login: &LoginSession, why: &str) -> Response {
+    render_error(Some(login), &DashboardError::Refused(why.to_owned()))
+}
+
 /// Returns the fields of a form if it has the user's token and the user may act.
 pub(super) fn validate_form(
     login: &LoginSession,
     sent: FormResult,
 ) -> Result<FormFields, Response> {
     let fields = form_fields(sent);
-    let refuse = |why: &str| render_error(Some(login), &DashboardError::Refused(why.to_owned()));
     if !login.accepts_form_token(&fields.csrf) {
         return Err(refuse(
+            login,
             "the form belongs to another login or has expired; reload the page",
         ));
     }
     if !login.user.can_act {
-        return Err(refuse("your token is read-only"));
+        return Err(refuse(login, "your token is read-only"));
     }
     Ok(fields)
 }
@@ -130,45 +134,74 @@ pub(super) async fn review(
 ) -> PageResult {
     let fields = validate_form(&login, sent)?;
     let id = validate_id(&login, id)?;
-    let decision = parse_decision(&fields)
-        .map_err(|why| render_error(Some(&login), &DashboardError::Refused(why.to_owned())))?;
+    let decision = parse_decision(&fields).map_err(|why| refuse(&login, why))?;
     let task = find_task(&dashboard, &login, &id).await?;
-    let can_hold = task.rights.review
-        && task.review.as_ref().is_some_and(|pending| {
-            pending.task == task.row.id && pending.target == decision.target
-        });
-    if !can_hold {
-        // It is refused with a reason.
+    // Other work than the reviewer saw is refused with a reason.
+    let pending = task
+        .review
+        .as_ref()
+        .filter(|pending| task.rights.review && pending.target.check(&decision.target).is_ok());
+    let Some(pending) = pending else {
         let answer = dashboard.backend.review(&login.user, &id, decision).await;
         return action_response(&login, &id, answer);
-    }
+    };
+    let decision = ReviewSubmission {
+        target: pending.target.clone(),
+        ..decision
+    };
     let (backend, held) = (&dashboard.backend, &dashboard.held);
-    if held.hold(backend, &task.row.id, &login.user, decision, HOLD) {
-        return Ok(redirect_to(&format!("/tasks/{id}")));
+    match held.hold(backend, &pending.task, &login.user, decision, HOLD) {
+        HoldOutcome::Held => Ok(redirect_to(&format!("/tasks/{id}"))),
+        HoldOutcome::AlreadyHeld => Err(refuse(
+            &login,
+            "another decision about this work takes effect within a minute; undo it first",
+        )),
+        HoldOutcome::Full => Err(refuse(
+            &login,
+            "too many decisions are held; decide again in a minute",
+        )),
     }
-    let why = "another decision about this task takes effect within a minute; undo it first";
-    Err(render_error(
-        Some(&login),
-        &DashboardError::Refused(why.to_owned()),
-    ))
 }
 
-/// Takes the held decision about a task that the user may review.
-async fn take_decision(
+/// The work of a task whose held decision a user wants to undo or apply, if the user may review it.
+async fn find_reviewed_work(
     dashboard: &SharedDashboard,
     login: &LoginSession,
     id: String,
     sent: FormResult,
-) -> Result<(String, HeldDecision), Response> {
+) -> Result<PendingReview, Response> {
     validate_form(login, sent)?;
     let id = validate_id(login, id)?;
     let task = find_task(dashboard, login, &id).await?;
-    let taken = dashboard.held.take(&task.row.id);
-    let gone = || {
-        let why = "the decision has taken effect; it can no longer be undone";
-        render_error(Some(login), &DashboardError::Refused(why.to_owned()))
-    };
-    Ok((task.row.id, taken.ok_or_else(gone)?))
+    match task.review {
+        None => Err(refuse(
+            login,
+            "the task is not awaiting review: a decision has taken effect, or the task was cancelled",
+        )),
+        Some(_) if !task.rights.review => Err(refuse(login, "you may not review this task")),
+        Some(pending) => Ok(pending),
+    }
+}
+
+/// The answer if no decision about work that awaits review can be undone or applied.
+fn nothing_held(login: &LoginSession) -> Response {
+    refuse(
+        login,
+        "no decision about this work is held: it was undone, or it could not be carried out, or it takes effect now",
+    )
+}
+
+/// Logs that somebody else than the reviewer undid or applied a decision.
+fn log_other_user(login: &LoginSession, task: &str, decision: &HeldDecision, done: &str) {
+    let (reviewer, by) = (decision.user.name.as_str(), login.user.name.as_str());
+    if reviewer != by {
+        tracing::info!(
+            task,
+            reviewer,
+            by,
+            "held review decision {done} by another user"
+        );
+    }
 }
 
 /// `POST /tasks/{id}/review/undo`.
@@ -178,8 +211,11 @@ pub(super) async fn undo_review(
     Path(id): Path<String>,
     sent: FormResult,
 ) -> PageResult {
-    let (id, _) = take_decision(&dashboard, &login, id, sent).await?;
-    Ok(redirect_to(&format!("/tasks/{id}")))
+    let work = find_reviewed_work(&dashboard, &login, id, sent).await?;
+    let taken = dashboard.held.take(&work.task, &work.target);
+    let decision = taken.ok_or_else(|| nothing_held(&login))?;
+    log_other_user(&login, &work.task, &decision, "undone");
+    Ok(redirect_to(&format!("/tasks/{}", work.task)))
 }
 
 /// `POST /tasks/{id}/review/apply`: carries out a held decision at once.
@@ -189,12 +225,13 @@ pub(super) async fn apply_review(
     Path(id): Path<String>,
     sent: FormResult,
 ) -> PageResult {
-    let (id, held) = take_decision(&dashboard, &login, id, sent).await?;
-    let HeldDecision {
-        user, submission, ..
-    } = held;
-    let answer = dashboard.backend.review(&user, &id, submission).await;
-    action_response(&login, &id, answer)
+    let work = find_reviewed_work(&dashboard, &login, id, sent).await?;
+    let (backend, held) = (&dashboard.backend, &dashboard.held);
+    let begun = held.apply(backend, &work.task, &work.target);
+    let (decision, done) = begun.ok_or_else(|| nothing_held(&login))?;
+    log_other_user(&login, &work.task, &decision, "applied");
+    let answer = done.await.map_err(DashboardError::failed).flatten();
+    action_response(&login, &work.task, answer)
 }
 
 /// `POST /bulk`: cancels or repeats the selected tasks. Each is decided by itself; the page of errors names those that
@@ -205,12 +242,11 @@ pub(super) async fn bulk(
     sent: FormResult,
 ) -> PageResult {
     let fields = validate_form(&login, sent)?;
-    let refuse = |why: String| render_error(Some(&login), &DashboardError::Refused(why));
     let selected = fields.more.keys();
     let selected = selected.filter_map(|name| name.strip_prefix("task-"));
     let selected: Vec<&str> = selected.take(MAX_BULK_TASKS).collect();
     if selected.is_empty() {
-        return Err(refuse("no task is selected".to_owned()));
+        return Err(refuse(&login, "no task is selected"));
     }
     let mut refused = Vec::new();
     for id in selected {
@@ -218,14 +254,14 @@ pub(super) async fn bulk(
         let result = match fields.decision.as_str() {
             "cancel" => dashboard.backend.cancel(&login.user, &id).await,
             "retry" => dashboard.backend.retry(&login.user, &id).await,
-            _ => return Err(refuse("missing action: cancel or retry".to_owned())),
+            _ => return Err(refuse(&login, "missing action: cancel or retry")),
         };
         if let Err(error) = result {
             refused.push(format!("{id}: {error}"));
         }
     }
     if !refused.is_empty() {
-        return Err(refuse(refused.join("; ")));
+        return Err(refuse(&login, &refused.join("; ")));
     }
     let next = fields.next.as_str();
     Ok(redirect_to(if is_local_path(next) { next } else { "/" }))

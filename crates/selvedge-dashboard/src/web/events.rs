@@ -89,7 +89,7 @@ impl TopicWatcher {
             let task = Some(topic.as_str()).filter(|topic| *topic != ALL_TASKS);
             let user = &self.login.user;
             // A read error may be temporary; the connection stays open.
-            let Ok(token) = self.dashboard.backend.change_token(user, task).await else {
+            let Ok(token) = self.dashboard.change_token(user, task).await else {
                 continue;
             };
             if last.as_ref() != Some(&token) {

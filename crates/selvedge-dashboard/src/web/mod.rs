@@ -39,7 +39,7 @@ use tower_http::compression::predicate::{DefaultPredicate, Predicate as _};
 use self::change_cache::ChangeCache;
 use self::held_decisions::HeldDecisions;
 use crate::assets;
-use crate::backend::{DashboardBackend, DashboardUser};
+use crate::backend::{DashboardBackend, DashboardError, DashboardUser};
 
 pub use error_pages::with_error_pages;
 pub use headers::AllowedHosts;
@@ -138,6 +138,21 @@ struct DashboardState {
     changes: ChangeCache,
     /// Review decisions that can still be undone.
     held: HeldDecisions,
+}
+
+impl DashboardState {
+    /// The backend's token. The page of a task also shows a held decision.
+    async fn change_token(
+        &self,
+        user: &DashboardUser,
+        task: Option<&str>,
+    ) -> Result<String, DashboardError> {
+        let token = self.backend.change_token(user, task).await?;
+        Ok(match task {
+            Some(_) => format!("{token}-{}", self.held.version()),
+            None => token,
+        })
+    }
 }
 
 impl std::ops::Deref for DashboardState {

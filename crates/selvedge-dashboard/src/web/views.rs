@@ -15,7 +15,7 @@ use super::auth::LoginSession;
 use super::events;
 use super::outputs::patch_response;
 use super::respond::{PageResult, page_frame, redirect_to, render_error, render_page};
-use super::{Dashboard, SharedDashboard};
+use super::{Dashboard, DashboardState, SharedDashboard};
 use crate::backend::{
     DashboardError, DiffContent, DiffRange, LiveActivity, TaskDetail, TaskHistory, TaskQuery,
     TaskQueryParams,
@@ -48,13 +48,13 @@ pub(super) fn error_page(login: &LoginSession) -> impl Fn(DashboardError) -> Res
 
 /// The frame of a page with live updates.
 async fn live_frame(
-    dashboard: &Dashboard,
+    dashboard: &DashboardState,
     login: &LoginSession,
     title: &str,
     nav_item: NavItem,
     task: Option<&str>,
 ) -> Result<PageFrame, Response> {
-    let pulse = dashboard.backend.change_token(&login.user, task).await;
+    let pulse = dashboard.change_token(&login.user, task).await;
     let pulse = pulse.map_err(error_page(login))?;
     Ok(PageFrame {
         live: task.unwrap_or(events::ALL_TASKS).to_owned(),
@@ -118,7 +118,7 @@ pub(super) async fn task(
     Extension(login): Extension<LoginSession>,
     Path(id): Path<String>,
 ) -> PageResult {
-    let pulse = dashboard.backend.change_token(&login.user, Some(&id)).await;
+    let pulse = dashboard.change_token(&login.user, Some(&id)).await;
     let task = find_task(&dashboard, &login, &id).await?;
     let title = single_line(&task.row.description, 60);
     let frame = PageFrame {
@@ -131,9 +131,9 @@ pub(super) async fn task(
         TaskHistory::Run(run) => dashboard.changes.load(&dashboard, &task, run).await,
         _ => AttemptChanges::new(),
     };
-    let reviewed = task.review.as_ref().map_or(&task.row.id, |it| &it.task);
-    let held = dashboard.held.get(reviewed);
     let now = Timestamp::now();
+    let held = task.review.as_ref();
+    let held = held.and_then(|it| dashboard.held.get(&it.task, &it.target, now));
     let shown = TaskDetailPage::new(frame, &task, live, &changes, held.as_ref(), now);
     Ok(render_page(StatusCode::OK, &shown))
 }
@@ -151,7 +151,7 @@ pub(super) async fn session(
     Path((id, number)): Path<(String, u32)>,
     query_result: QueryResult<SessionQuery>,
 ) -> PageResult {
-    let pulse = dashboard.backend.change_token(&login.user, Some(&id)).await;
+    let pulse = dashboard.change_token(&login.user, Some(&id)).await;
     let task = find_task(&dashboard, &login, &id).await?;
     let run = run_of(&login, &task)?;
     let none = || DashboardError::NotFound(format!("there is no attempt {number}"));
@@ -249,11 +249,10 @@ pub(super) async fn review(
     let none = || DashboardError::Refused("the task is not awaiting review".to_owned());
     let pending = task.review.as_ref().filter(|_| task.rights.review);
     let pending = pending.ok_or_else(|| error_page(&login)(none()))?;
-    if dashboard
+    let held = dashboard
         .held
-        .get(&pending.task)
-        .is_some_and(|it| it.failure.is_none())
-    {
+        .get(&pending.task, &pending.target, Timestamp::now());
+    if held.is_some_and(|it| it.failure.is_none()) {
         return Ok(redirect_to(&format!("/tasks/{}", pending.task)));
     }
     let attempt = pending

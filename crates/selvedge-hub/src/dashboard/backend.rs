@@ -155,7 +155,9 @@ impl HubBackend {
                     target,
                 }),
             rights: AllowedActions {
-                review: awaits_review && user.can_act,
+                review: awaits_review
+                    && user.can_act
+                    && service::may_review(&self.hub, &view, &user.name),
                 another_attempt: true,
                 cancel: !lease.state.is_terminal() && user.can_act,
                 retry: lease.state.is_terminal() && user.can_act,
@@ -170,6 +172,19 @@ impl HubBackend {
             },
             row,
         })
+    }
+
+    /// Checks that a user's token is still valid. A held decision is carried out later than its form was checked; the
+    /// end of the session alone does not matter.
+    async fn require_valid_token(&self, user: &DashboardUser) -> Result<(), DashboardError> {
+        let tokens: Vec<_> = user.token_id.into_iter().collect();
+        let ended = self.hub.store().find_ended_access(tokens, Vec::new()).await;
+        if ended.map_err(store_failure)?.is_empty() {
+            return Ok(());
+        }
+        Err(DashboardError::Refused(
+            "the reviewer's token was revoked or has expired; nothing was recorded".to_owned(),
+        ))
     }
 
     /// The bytes of a task's stored file.
@@ -342,6 +357,7 @@ impl DashboardBackend for HubBackend {
         decision: ReviewSubmission,
     ) -> DashboardFuture<'a, String> {
         Box::pin(async move {
+            self.require_valid_token(user).await?;
             let order = ReviewOrder {
                 decision: decision.review,
                 stated_by: None,

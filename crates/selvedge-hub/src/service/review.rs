@@ -7,7 +7,7 @@ use selvedge_core::model::{
 };
 use selvedge_protocol::lease::LeaseError;
 use selvedge_protocol::{ReviewDecision, TaskState};
-use selvedge_store::hub::{HubStoreError, TaskChange, TaskRecord};
+use selvedge_store::hub::{HubStoreError, TaskChange, TaskRecord, TaskView};
 use serde_json::Value;
 
 use super::{Actor, ServiceError, apply_change, find};
@@ -41,8 +41,7 @@ pub(crate) async fn review(
             "must not be empty: why is the work rejected?",
         ));
     }
-    // Tokens of one name count as one user.
-    if hub.settings.forbid_self_review && view.submitted_by == actor.name {
+    if !may_review(hub, &view, &actor.name) {
         return Err(ServiceError::Forbidden(
             "the submitter of a task may not review it on this hub; ask another reviewer"
                 .to_owned(),
@@ -50,6 +49,11 @@ pub(crate) async fn review(
     }
     let change = review_change(hub, actor, &view.row, order).await?;
     apply_change(hub, view.row.task_id, change).await
+}
+
+/// Whether a user may review a task, as far as it depends on who submitted it. Tokens of one name count as one user.
+pub(crate) fn may_review(hub: &Hub, view: &TaskView, user: &str) -> bool {
+    !(hub.settings.forbid_self_review && view.submitted_by == user)
 }
 
 /// The attempt to review, while the task awaits a review.

@@ -50,6 +50,7 @@ over_both!(
     session::silent_worker_does_not_block_tasks,
     reviews::review_applies_to_named_work_and_updates_the_result,
     reviews::review_rejection_or_cancellation_updates_the_result,
+    reviews::held_decision_needs_a_valid_token_and_another_user,
     access::revoked_token_ends_streams_and_worker_sessions,
     access::dashboard_session_is_not_the_token_and_ends,
     access::worker_of_a_name_in_use_is_refused,

@@ -5,8 +5,10 @@ use selvedge_hub::HubSettings;
 use selvedge_protocol::{Scope, TaskResult};
 use serde_json::{Value, json};
 
+use crate::access::sign_in;
 use crate::harness::{
-    TestDatabase, TestHub, TestWorker, begin_run, complete, entry, hello, submit_report,
+    HttpAnswer, TestDatabase, TestHub, TestWorker, begin_run, by_test, complete, entry, hello,
+    submit_report,
 };
 
 /// Hands in an attempt that needs a review.
@@ -153,4 +155,100 @@ pub(crate) async fn review_by_the_submitter_can_be_forbidden(database: TestDatab
     let accepted = hub.post(&path, &bob, &accept).await;
     assert_eq!(accepted.status, 200, "{accepted:?}");
     assert_eq!(accepted.json()["review"]["by"], "bob");
+}
+
+/// A user of the dashboard.
+struct BrowserUser<'a> {
+    hub: &'a TestHub,
+    cookie: String,
+}
+
+impl<'a> BrowserUser<'a> {
+    async fn sign_in(hub: &'a TestHub, token: &str) -> Self {
+        let cookie = sign_in(hub, token).await;
+        Self { hub, cookie }
+    }
+
+    async fn post(&self, page: &str, form: &str, fields: &str) -> HttpAnswer {
+        let headers = format!("Cookie: {}\r\n", self.cookie);
+        let shown = self.hub.request("GET", page, None, &headers, b"").await;
+        let csrf = shown.body.split_once("name=\"csrf\" value=\"").unwrap().1;
+        let csrf = csrf.split('"').next().unwrap();
+        let headers = format!(
+            "{headers}Origin: http://{}\r\nContent-Type: application/x-www-form-urlencoded\r\n",
+            self.hub.host
+        );
+        let body = format!("csrf={csrf}&{fields}");
+        self.hub
+            .request("POST", form, None, &headers, body.as_bytes())
+            .await
+    }
+}
+
+pub(crate) async fn held_decision_needs_a_valid_token_and_another_user(database: TestDatabase) {
+    let settings = HubSettings {
+        forbid_self_review: true,
+        ..HubSettings::default()
+    };
+    let hub = TestHub::with_settings(settings, database).await;
+    let tokens = [
+        hub.named_token("ada", "default", &[Scope::Submit]).await,
+        hub.named_token("bob", "default", &[Scope::Submit]).await,
+        hub.named_token("eve", "default", &[Scope::Submit]).await,
+    ];
+    let worker = hub.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&hub, &worker, &hello("one")).await;
+    let task = hub.submit(&tokens[0], &json!({"description": "x"})).await;
+    hand_in(&mut worker, 1).await;
+    hub.wait_for_state(&task, &tokens[0], &["needs_review"])
+        .await;
+    let [ada, bob, eve] = &tokens;
+    let ada = BrowserUser::sign_in(&hub, ada).await;
+    let bob = BrowserUser::sign_in(&hub, bob).await;
+    let eve_page = BrowserUser::sign_in(&hub, eve).await;
+    let page = format!("/tasks/{task}");
+    let decide = async |user: &BrowserUser<'_>, fields: &str| {
+        user.post(&page, &format!("{page}/review"), fields).await
+    };
+    let act = async |user: &BrowserUser<'_>, action: &str| {
+        user.post(&page, &format!("{page}/review/{action}"), "")
+            .await
+    };
+    let accept = "decision=accept&attempt=1";
+    let refuses = |answer: HttpAnswer, why: &str| {
+        assert_eq!(answer.status, 409, "{answer:?}");
+        assert!(answer.body.contains(why), "{why}: {answer:?}");
+    };
+
+    // The submitter can hold nothing, and act on no decision of others.
+    refuses(decide(&ada, accept).await, "may not review it");
+    assert_eq!(decide(&eve_page, accept).await.status, 303);
+    refuses(decide(&bob, accept).await, "undo it first");
+    refuses(act(&ada, "undo").await, "may not review");
+    refuses(act(&ada, "apply").await, "may not review");
+
+    // A decision of a token that was revoked meanwhile does not take effect.
+    let found = hub.hub.store().list_tokens().await;
+    let found = found.unwrap();
+    let eve = found.iter().find(|token| token.name == "eve").unwrap();
+    hub.hub
+        .store()
+        .revoke(eve.token_id, by_test())
+        .await
+        .unwrap();
+    refuses(act(&bob, "apply").await, "token was revoked or has expired");
+    refuses(
+        act(&bob, "undo").await,
+        "no decision about this work is held",
+    );
+    let row = hub.get(&format!("/api/v1{page}"), &tokens[0]).await.json();
+    assert_eq!(row["state"], "needs_review");
+
+    assert_eq!(decide(&bob, accept).await.status, 303);
+    assert_eq!(act(&bob, "undo").await.status, 303);
+    assert_eq!(decide(&bob, accept).await.status, 303);
+    assert_eq!(act(&bob, "apply").await.status, 303);
+    let row = hub.get(&format!("/api/v1{page}"), &tokens[0]).await.json();
+    assert_eq!(row["review"]["by"], "bob");
+    refuses(act(&bob, "undo").await, "a decision has taken effect");
 }

@@ -78,7 +78,14 @@ fn review_is_decided_on_the_page() {
     browser.wait_for_text("#held", "This takes effect in");
     browser.wait_for_text("#held", "<b>the next task</b> removes it.");
     browser.wait_for_text(".title .badge", "needs review");
+    // Other open pages show it, too.
+    let (address, decided) = (browser.address(), browser.current_tab());
+    browser.open_tab();
+    browser.open_url(&address);
     browser.click("#held button[value=undo]");
+    browser.wait_until("document.querySelector('#accept-why')");
+    assert_eq!(browser.count_elements("#held"), 0);
+    browser.switch_to_tab(&decided);
     browser.wait_until("document.querySelector('#accept-why')");
     assert_eq!(browser.count_elements("#held"), 0);
     browser.click("#review button[value=accept]");
@@ -172,6 +179,13 @@ fn review_form_accepts_only_shown_work_and_by_its_button() {
     );
     browser.click("#review button[value=accept]");
     refused("does not name the reviewed attempt");
+    // A form that names only a part of the work.
+    open();
+    script("document.querySelector('form.accept [name=tree]').value = ''");
+    browser.click("#review button[value=accept]");
+    refused("This takes effect in");
+    browser.click("#held button[value=undo]");
+    browser.wait_for_text("#review", "Your decision applies to attempt 1");
 
     // Enter presses only the button of the form that has the focus.
     open();
