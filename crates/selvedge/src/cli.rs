@@ -38,7 +38,7 @@ pub(crate) use fleet::{
 pub(crate) use hub::{HubCommand, ServeArgs};
 pub(crate) use known_failures::{KnownArgs, KnownFailuresArgs};
 pub(crate) use review::ReviewArgs;
-pub(crate) use run::RunArgs;
+pub(crate) use run::{BudgetArgs, RunArgs};
 pub(crate) use schedules::{SchedulesArgs, SchedulesCommand};
 pub(crate) use tokens::{ScopeArg, TokensArgs, TokensCommand};
 pub(crate) use webhooks::{WebhookEventArg, WebhookFormatArg, WebhooksArgs, WebhooksCommand};

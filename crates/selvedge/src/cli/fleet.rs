@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::run::attempt_hints;
+use super::run::{BudgetArgs, attempt_hints};
 use super::server_settings::ServerConfigArgs;
 use crate::hub_client::HubArgs;
 use crate::logging::LogFormat;
@@ -114,6 +114,9 @@ pub(crate) struct SubmitArgs {
     /// Retries after the first attempt, 0 to 5 [default: the hub's].
     #[arg(long, value_name = "N")]
     pub(crate) retries: Option<u32>,
+    /// Limits.
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
     /// Verification tier: 1 checks, 2 a judge, 3 a vote of judges.
     #[arg(long, value_name = "N")]
     pub(crate) tier: Option<u8>,

@@ -74,15 +74,9 @@ pub(crate) struct RunArgs {
     /// Tests that may fail.
     #[command(flatten)]
     pub(crate) known: KnownArgs,
-    /// Maximum cost of the whole run.
-    #[arg(long, value_name = "USD")]
-    pub(crate) max_cost: Option<f64>,
-    /// Maximum number of input and output tokens of the whole run.
-    #[arg(long, value_name = "N")]
-    pub(crate) max_tokens: Option<u32>,
-    /// Maximum time of the whole run in sessions and verification.
-    #[arg(long, value_name = "TIME")]
-    pub(crate) max_duration: Option<String>,
+    /// Limits.
+    #[command(flatten)]
+    pub(crate) budget: BudgetArgs,
     /// Fail if the agent does not report the usage that a budget needs (default: warn).
     #[arg(long)]
     pub(crate) require_cost_reporting: bool,
@@ -128,6 +122,20 @@ pub(crate) struct RunArgs {
     pub(crate) hub: HubArgs,
 }
 
+/// Limits of a whole run.
+#[derive(Debug, Args)]
+pub(crate) struct BudgetArgs {
+    /// Maximum cost of the whole run.
+    #[arg(long, value_name = "USD")]
+    pub(crate) max_cost: Option<f64>,
+    /// Maximum number of input and output tokens of the whole run.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u32>,
+    /// Maximum time of the whole run in sessions and verification.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_duration: Option<String>,
+}
+
 /// Hidden arguments that are not accepted: their errors name `--retries`.
 pub(super) fn attempt_hints() -> [Arg; 2] {
     ["attempts", "max-attempts"].map(|name| {
@@ -156,9 +164,9 @@ impl RunArgs {
             baseline: self.baseline.clone(),
             known_failures: self.known.known_failures.clone(),
             known_failures_file: self.known.absolute_file(),
-            max_cost: self.max_cost,
-            max_tokens: self.max_tokens,
-            max_duration: self.max_duration.clone(),
+            max_cost: self.budget.max_cost,
+            max_tokens: self.budget.max_tokens,
+            max_duration: self.budget.max_duration.clone(),
             require_cost_reporting: self.require_cost_reporting,
             max_turns: self.max_turns,
             on_usage_limit: self.on_usage_limit.clone(),

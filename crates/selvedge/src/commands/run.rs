@@ -144,13 +144,13 @@ fn apply_flags(args: &RunArgs, agent: &str, task: &mut Task) {
     }
     task.add_expected_changes(&args.expect_test_changes);
     if let Some(caps) = &mut task.budget {
-        if args.max_cost.is_some() {
+        if args.budget.max_cost.is_some() {
             caps.cost_micro_usd = None;
         }
-        if args.max_tokens.is_some() {
+        if args.budget.max_tokens.is_some() {
             caps.tokens = None;
         }
-        if args.max_duration.is_some() {
+        if args.budget.max_duration.is_some() {
             caps.duration_ms = None;
         }
     }

@@ -7,7 +7,7 @@ use selvedge_core::sanitize::sanitize_text;
 use selvedge_protocol::SubmitAnswer;
 
 use super::{follow, schedules, short_id};
-use crate::cli::{DeliverTo, RunArgs, SubmitArgs};
+use crate::cli::{BudgetArgs, DeliverTo, RunArgs, SubmitArgs};
 use crate::commands::task_file::read_task;
 use crate::error::CliError;
 use crate::hub_client::HubClient;
@@ -32,6 +32,7 @@ pub(super) async fn submit(hub: &HubClient, args: &SubmitArgs) -> Result<u8, Cli
     set_if_some(&mut task.verification_tier, args.tier);
     set_if_some(&mut task.priority, args.priority);
     set_if_some(&mut task.deliver, args.deliver.map(to_deliver));
+    set_budget(&mut task, &args.budget)?;
     set_checks(&mut task, &args.checks);
     task.add_expected_changes(&args.expect_test_changes);
     if !args.labels.is_empty() {
@@ -83,17 +84,22 @@ pub(super) async fn run(hub: &HubClient, args: &RunArgs) -> Result<u8, CliError>
     if args.push {
         task.deliver = Some(DeliveryMode::Branch);
     }
-    let budget = budget_from_args(args)?;
-    if budget != Budget::default() {
-        task.budget = Some(budget.or(task.budget.unwrap_or_default()));
-    }
+    set_budget(&mut task, &args.budget)?;
     let answer = post_task(hub, &task, None).await?;
     print_task_id(&answer);
     follow::follow_own_task(hub, answer.task_id, &OutputOptions::from(args.format)).await
 }
 
-/// The limits of the whole run that the arguments set.
-fn budget_from_args(args: &RunArgs) -> Result<Budget, CliError> {
+/// Sets the limits of the whole run that the arguments have.
+fn set_budget(task: &mut Task, args: &BudgetArgs) -> Result<(), CliError> {
+    let budget = budget_from_args(args)?;
+    if budget != Budget::default() {
+        task.budget = Some(budget.or(task.budget.unwrap_or_default()));
+    }
+    Ok(())
+}
+
+fn budget_from_args(args: &BudgetArgs) -> Result<Budget, CliError> {
     let cost = args.max_cost.map(|cost| {
         let amount = MicroUsd::from_usd(cost);
         amount.ok_or_else(|| CliError::usage(format!("--max-cost: invalid amount {cost}")))

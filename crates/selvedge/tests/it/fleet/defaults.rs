@@ -68,6 +68,18 @@ fn hub_defaults_apply_to_tasks_and_limit_them() {
         assert_eq!(shown["task"]["budget"]["tokens"], tokens);
     }
 
+    let mut limited = submit.to_vec();
+    limited.extend(["--max-cost", "0.5", "--max-duration", "20m"]);
+    let mut budgeted = minimal.clone();
+    budgeted["budget"] = json!({"cost_micro_usd": 7, "tokens": 9});
+    run(&limited, &budgeted).assert_code(0);
+    let shown = run(&["show", "last", "--format", "json"], &json!(null)).json();
+    assert_eq!(
+        shown["task"]["budget"],
+        json!({"cost_micro_usd": 500_000, "tokens": 9, "wall_ms": 1_200_000}),
+        "options replace what the file says"
+    );
+
     let mut many = minimal.clone();
     many["max_verification_retries"] = json!(99);
     let out = run(&submit, &many);
