@@ -44,8 +44,8 @@ pub struct AuditRow {
     /// How the user reached the hub: `api`, `dashboard`, `schedule`, or `database` for a program on the database.
     pub channel: String,
     /// What was done: `task.submit`, `task.retry`, `task.cancel`, `review.accept`, `review.reject`, `review.retry`,
-    /// `token.create`, `token.revoke`, `session.start`, `session.end`, `webhook.create`, `webhook.delete`,
-    /// `schedule.create`, `schedule.pause`, `schedule.resume` or `schedule.delete`.
+    /// `review.undo`, `review.apply`, `token.create`, `token.revoke`, `session.start`, `session.end`, `webhook.create`,
+    /// `webhook.delete`, `schedule.create`, `schedule.pause`, `schedule.resume` or `schedule.delete`.
     pub action: String,
     /// The id of the task, token, session, webhook or schedule.
     pub subject: String,

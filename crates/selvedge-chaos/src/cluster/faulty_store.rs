@@ -15,8 +15,9 @@ use selvedge_store::hub::{
     DeliveryResult, HubStoreError, JournalLine, ListFilter, ListPage, LogLine, LoginSession,
     NewApiToken, NewLoginSession, NewRunStats, NewSchedule, NewTask, NewWebhook, Overview,
     PollRequest, Queue, ReportRow, RevokeOutcome, RunRecords, RunStatsRow, Schedule, ScheduleMove,
-    ScheduleStore, SqliteHub, StoreFuture, StoreSettings, SubmitOutcome, TaskChange, TaskCounts,
-    TaskFilter, TaskPageRequest, TaskRecord, TaskView, TokenStore, Webhook, WebhookStore,
+    ScheduleStore, SqliteHub, StoreFuture, StoreSettings, SubmitOutcome, TaskAudit, TaskChange,
+    TaskCounts, TaskFilter, TaskPageRequest, TaskRecord, TaskView, TokenStore, Webhook,
+    WebhookStore,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -328,6 +329,7 @@ impl TokenStore for FaultyStore {
 
 impl AuditStore for FaultyStore {
     delegate! {
+        record_audit(task: TaskId, audit: TaskAudit) -> ();
         audit_entries(query: AuditQuery) -> Vec<AuditEntry>;
         purge_audit(older_than_ms: i64, limit: usize) -> u64;
     }

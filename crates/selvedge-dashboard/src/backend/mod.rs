@@ -142,6 +142,15 @@ pub struct ReviewSubmission {
     pub reason: String,
 }
 
+/// How a held decision ended before its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeldDecisionEnd {
+    /// It was undone.
+    Undone,
+    /// It was applied at once.
+    Applied,
+}
+
 /// A user of the dashboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DashboardUser {
@@ -217,6 +226,19 @@ pub trait DashboardBackend: Send + Sync {
         id: &'a str,
         decision: ReviewSubmission,
     ) -> DashboardFuture<'a, String>;
+
+    /// Records that a user undid a held decision of a reviewer, or applied it at once, where there are several users.
+    fn record_held_decision<'a>(
+        &'a self,
+        user: &'a DashboardUser,
+        id: &'a str,
+        end: HeldDecisionEnd,
+        decision: ReviewDecision,
+        reviewer: &'a str,
+    ) -> DashboardFuture<'a, ()> {
+        let _ = (user, id, end, decision, reviewer);
+        Box::pin(async { Ok(()) })
+    }
 
     /// Cancels a task permanently.
     fn cancel<'a>(&'a self, user: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, String>;

@@ -13,7 +13,7 @@ use super::respond::{
     FormFields, FormResult, PageResult, form_fields, is_local_path, redirect_to, render_error,
 };
 use super::views::find_task;
-use crate::backend::{DashboardError, PendingReview, ReviewSubmission};
+use crate::backend::{DashboardError, HeldDecisionEnd, PendingReview, ReviewSubmission};
 use crate::pages::HeldDecision;
 
 /// Longest reason, in characters, comments included.
@@ -191,15 +191,28 @@ fn nothing_held(login: &LoginSession) -> Response {
     )
 }
 
-/// Logs that somebody else than the reviewer undid or applied a decision.
-fn log_other_user(login: &LoginSession, task: &str, decision: &HeldDecision, done: &str) {
-    let (reviewer, by) = (decision.user.name.as_str(), login.user.name.as_str());
-    if reviewer != by {
-        tracing::info!(
+/// Records who undid or applied a held decision.
+async fn record_end(
+    dashboard: &SharedDashboard,
+    login: &LoginSession,
+    task: &str,
+    decision: &HeldDecision,
+    end: HeldDecisionEnd,
+) {
+    let (user, reviewer) = (&login.user, decision.user.name.as_str());
+    let review = decision.submission.review;
+    let recorded = dashboard
+        .backend
+        .record_held_decision(user, task, end, review, reviewer);
+    // It has happened, so the user is not told that it failed.
+    if let Err(error) = recorded.await {
+        let by = user.name.as_str();
+        tracing::error!(
             task,
             reviewer,
             by,
-            "held review decision {done} by another user"
+            ?end,
+            "cannot record the end of a held review decision: {error}"
         );
     }
 }
@@ -214,7 +227,14 @@ pub(super) async fn undo_review(
     let work = find_reviewed_work(&dashboard, &login, id, sent).await?;
     let taken = dashboard.held.take(&work.task, &work.target);
     let decision = taken.ok_or_else(|| nothing_held(&login))?;
-    log_other_user(&login, &work.task, &decision, "undone");
+    record_end(
+        &dashboard,
+        &login,
+        &work.task,
+        &decision,
+        HeldDecisionEnd::Undone,
+    )
+    .await;
     Ok(redirect_to(&format!("/tasks/{}", work.task)))
 }
 
@@ -229,7 +249,14 @@ pub(super) async fn apply_review(
     let (backend, held) = (&dashboard.backend, &dashboard.held);
     let begun = held.apply(backend, &work.task, &work.target);
     let (decision, done) = begun.ok_or_else(|| nothing_held(&login))?;
-    log_other_user(&login, &work.task, &decision, "applied");
+    record_end(
+        &dashboard,
+        &login,
+        &work.task,
+        &decision,
+        HeldDecisionEnd::Applied,
+    )
+    .await;
     let answer = done.await.map_err(DashboardError::failed).flatten();
     action_response(&login, &work.task, answer)
 }

@@ -7,13 +7,15 @@ use std::time::{Duration, Instant};
 use selvedge_core::model::{OutputRef, RunId, Task, TaskId};
 use selvedge_dashboard::backend::{
     AllowedActions, DashboardBackend, DashboardError, DashboardFuture, DashboardUser, DiffContent,
-    DiffRange, FleetOverview, LiveActivity, OutputSlice, PendingReview, PlanDetail,
-    ReviewSubmission, TaskDetail, TaskHistory, TaskList, TaskQuery,
+    DiffRange, FleetOverview, HeldDecisionEnd, LiveActivity, OutputSlice, PendingReview,
+    PlanDetail, ReviewSubmission, TaskDetail, TaskHistory, TaskList, TaskQuery,
 };
 use selvedge_dashboard::command::submit_again;
 use selvedge_dashboard::stats::RunStats;
-use selvedge_protocol::{RESULT_PATCH, TaskState, attempt_patch, patch_since_start, whole_patches};
-use selvedge_store::hub::{AuditChannel, HubStoreError, TaskView};
+use selvedge_protocol::{
+    RESULT_PATCH, ReviewDecision, TaskState, attempt_patch, patch_since_start, whole_patches,
+};
+use selvedge_store::hub::{AuditAction, AuditChannel, HubStoreError, TaskView};
 use tokio::sync::Mutex;
 
 use super::overview;
@@ -366,6 +368,26 @@ impl DashboardBackend for HubBackend {
             };
             service::review(&self.hub, &Actor::from(user), id, order).await?;
             Ok("Decided.".to_owned())
+        })
+    }
+
+    fn record_held_decision<'a>(
+        &'a self,
+        user: &'a DashboardUser,
+        id: &'a str,
+        end: HeldDecisionEnd,
+        decision: ReviewDecision,
+        reviewer: &'a str,
+    ) -> DashboardFuture<'a, ()> {
+        Box::pin(async move {
+            let action = match end {
+                HeldDecisionEnd::Undone => AuditAction::UndoReview,
+                HeldDecisionEnd::Applied => AuditAction::ApplyReview,
+            };
+            let actor = Actor::from(user);
+            service::record_held_decision(&self.hub, &actor, id, action, decision, reviewer)
+                .await?;
+            Ok(())
         })
     }
 

@@ -13,7 +13,9 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 pub(crate) use self::error::{ServiceError, describe_fields};
-pub(crate) use self::review::{ReviewOrder, may_review, review, review_target};
+pub(crate) use self::review::{
+    ReviewOrder, may_review, record_held_decision, review, review_target,
+};
 pub(crate) use self::rows::{full_row, list, show};
 pub(crate) use self::submit::{Submission, retry, retry_all, submit};
 use crate::hub::Hub;

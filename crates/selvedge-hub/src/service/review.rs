@@ -7,7 +7,9 @@ use selvedge_core::model::{
 };
 use selvedge_protocol::lease::LeaseError;
 use selvedge_protocol::{ReviewDecision, TaskState};
-use selvedge_store::hub::{HubStoreError, TaskChange, TaskRecord, TaskView};
+use selvedge_store::hub::{
+    AuditAction, HubStoreError, TaskAudit, TaskChange, TaskRecord, TaskView,
+};
 use serde_json::Value;
 
 use super::{Actor, ServiceError, apply_change, find};
@@ -49,6 +51,29 @@ pub(crate) async fn review(
     }
     let change = review_change(hub, actor, &view.row, order).await?;
     apply_change(hub, view.row.task_id, change).await
+}
+
+/// Records that a user undid a decision about a task before it took effect, or applied it before its time.
+pub(crate) async fn record_held_decision(
+    hub: &Hub,
+    actor: &Actor,
+    task: &str,
+    action: AuditAction,
+    decision: ReviewDecision,
+    reviewer: &str,
+) -> Result<(), ServiceError> {
+    let (view, _) = find(hub, actor, task).await?;
+    let decision = match decision {
+        ReviewDecision::Accept => AuditAction::AcceptWork,
+        ReviewDecision::Reject => AuditAction::RejectWork,
+        ReviewDecision::Retry => AuditAction::RequestAttempt,
+    };
+    let audit = TaskAudit {
+        actor: actor.clone().into(),
+        action,
+        detail: format!("{} of {reviewer}", decision.as_str()),
+    };
+    Ok(hub.store.record_audit(view.row.task_id, audit).await?)
 }
 
 /// Whether a user may review a task, as far as it depends on who submitted it. Tokens of one name count as one user.

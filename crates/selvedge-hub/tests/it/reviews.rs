@@ -251,4 +251,23 @@ pub(crate) async fn held_decision_needs_a_valid_token_and_another_user(database:
     let row = hub.get(&format!("/api/v1{page}"), &tokens[0]).await.json();
     assert_eq!(row["review"]["by"], "bob");
     refuses(act(&bob, "undo").await, "a decision has taken effect");
+
+    let admin = hub.token(&[Scope::Admin]).await;
+    let path = format!("/api/v1/audit?subject={task}");
+    let log = hub.get(&path, &admin).await.json();
+    let entries = log["entries"].as_array().unwrap().iter().rev();
+    let mut entries: Vec<_> = entries
+        .map(|it| format!("{} {} {}", it["actor"], it["action"], it["detail"]).replace('"', ""))
+        .collect();
+    // The last two are written at the same time.
+    entries[3..].sort_unstable();
+    assert_eq!(
+        entries[1..],
+        [
+            "bob review.apply review.accept of eve",
+            "bob review.undo review.accept of bob",
+            "bob review.accept attempt 1",
+            "bob review.apply review.accept of bob",
+        ]
+    );
 }

@@ -73,6 +73,10 @@ pub enum AuditAction {
     RejectWork,
     /// Rejected work and requested another attempt.
     RequestAttempt,
+    /// Undid a review decision before it took effect.
+    UndoReview,
+    /// Let a review decision take effect before its time.
+    ApplyReview,
     /// Created a token.
     CreateToken,
     /// Revoked a token.
@@ -97,13 +101,15 @@ pub enum AuditAction {
 
 impl AuditAction {
     /// All actions.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::SubmitTask,
         Self::RetryTask,
         Self::CancelTask,
         Self::AcceptWork,
         Self::RejectWork,
         Self::RequestAttempt,
+        Self::UndoReview,
+        Self::ApplyReview,
         Self::CreateToken,
         Self::RevokeToken,
         Self::StartSession,
@@ -125,6 +131,8 @@ impl AuditAction {
             Self::AcceptWork => "review.accept",
             Self::RejectWork => "review.reject",
             Self::RequestAttempt => "review.retry",
+            Self::UndoReview => "review.undo",
+            Self::ApplyReview => "review.apply",
             Self::CreateToken => "token.create",
             Self::RevokeToken => "token.revoke",
             Self::StartSession => "session.start",
@@ -144,7 +152,7 @@ impl AuditAction {
     }
 }
 
-/// An entry of the audit log to write with a change of a task.
+/// An entry of the audit log about a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskAudit {
     /// The user.

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::access::{
-    AuditActor, AuditEntry, AuditQuery, LoginSession, NewLoginSession, RevokeOutcome,
+    AuditActor, AuditEntry, AuditQuery, LoginSession, NewLoginSession, RevokeOutcome, TaskAudit,
 };
 use super::change::{ChangeOutcome, JournalLine, TaskChange};
 use super::error::HubStoreError;
@@ -172,8 +172,11 @@ pub trait TokenStore: Send + Sync {
     ) -> StoreFuture<'_, Vec<Uuid>>;
 }
 
-/// The audit log, which other operations write in their own transactions.
+/// The audit log. Operations that change the database write it in their own transactions.
 pub trait AuditStore: Send + Sync {
+    /// Writes an entry about a task; none if the task does not exist. If the connection is lost meanwhile, it may be
+    /// written twice.
+    fn record_audit(&self, task: TaskId, audit: TaskAudit) -> StoreFuture<'_, ()>;
     /// Reads entries.
     fn audit_entries(&self, query: AuditQuery) -> StoreFuture<'_, Vec<AuditEntry>>;
     /// Removes at most `limit` entries that are older than so many milliseconds; returns their number.

@@ -1,5 +1,6 @@
 //! Sessions of the dashboard, the audit log, and the state of the database.
 
+use selvedge_core::model::TaskId;
 use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
@@ -8,7 +9,7 @@ use super::columns::{NOW, PostgresColumns, int, text};
 use super::tokens::{TOKEN_COLUMNS, read_token};
 use crate::hub::access::{
     AuditAction, AuditActor, AuditChannel, AuditEntry, AuditOrder, AuditQuery, LoginSession,
-    NewLoginSession,
+    NewLoginSession, TaskAudit,
 };
 use crate::hub::error::HubStoreError;
 use crate::hub::sqlite::columns::damaged;
@@ -226,6 +227,33 @@ fn read_entry(row: &Row) -> Result<AuditEntry, HubStoreError> {
 }
 
 impl AuditStore for PostgresHub {
+    fn record_audit(&self, task: TaskId, audit: TaskAudit) -> StoreFuture<'_, ()> {
+        Box::pin(async move {
+            let sql = format!(
+                "INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
+                 SELECT {NOW}, tenant, $2, $3, $4, $5, task_id::text, $6 FROM request WHERE task_id = $1"
+            );
+            let TaskAudit {
+                actor,
+                action,
+                detail,
+            } = &audit;
+            self.rows(
+                &sql,
+                &[
+                    &task.uuid(),
+                    &text(&actor.name),
+                    &actor.token_id,
+                    &actor.channel.as_str(),
+                    &action.as_str(),
+                    &text(detail),
+                ],
+            )
+            .await
+            .map(drop)
+        })
+    }
+
     fn audit_entries(&self, query: AuditQuery) -> StoreFuture<'_, Vec<AuditEntry>> {
         Box::pin(audit_entries(self, query))
     }

@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+use selvedge_core::model::TaskId;
 use uuid::Uuid;
 
 use super::SqliteHub;
@@ -263,6 +264,18 @@ fn audit_entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>,
 }
 
 impl AuditStore for SqliteHub {
+    fn record_audit(&self, task: TaskId, audit: TaskAudit) -> StoreFuture<'_, ()> {
+        let clock = self.clock.clone();
+        Box::pin(self.write(move |db| {
+            let mut query = db.prepare_cached("SELECT task_no FROM task WHERE task_id = ?1")?;
+            let task = query.query_row([task.to_string()], |row| row.get(0));
+            let task: Option<i64> = task.optional()?;
+            task.map_or(Ok(()), |task| {
+                insert_task_audit(db, task, clock.now(), &audit)
+            })
+        }))
+    }
+
     fn audit_entries(&self, query: AuditQuery) -> StoreFuture<'_, Vec<AuditEntry>> {
         Box::pin(self.read(move |db| audit_entries(db, &query)))
     }

@@ -3,7 +3,7 @@
 use selvedge_core::model::{ReviewRecord, ReviewTarget};
 use selvedge_store::hub::{
     AuditAction, AuditActor, AuditChannel, AuditEntry, AuditOrder, AuditQuery, HubStore,
-    NewApiToken, NewLoginSession, RevokeOutcome, TaskChange,
+    NewApiToken, NewLoginSession, RevokeOutcome, TaskAudit, TaskChange,
 };
 use uuid::Uuid;
 
@@ -195,6 +195,14 @@ pub(super) async fn audit_log_records_who_did_what_and_is_never_changed(fixture:
         events: Vec::new(),
     };
     apply_change(store.as_ref(), id, refused).await;
+    let undone = |detail: &str| TaskAudit {
+        actor: ada(),
+        action: AuditAction::UndoReview,
+        detail: detail.to_owned(),
+    };
+    store.record_audit(id, undone("of bob")).await.unwrap();
+    let unknown = task(9, 0, &[]).task_id;
+    store.record_audit(unknown, undone("none")).await.unwrap();
     store.revoke(Uuid::from_u128(1), ada()).await.unwrap();
 
     let all = entries(store.as_ref(), AuditOrder::NewestFirst { before: None }, 10).await;
@@ -206,16 +214,19 @@ pub(super) async fn audit_log_records_who_did_what_and_is_never_changed(fixture:
             AuditAction::SubmitTask,
             AuditAction::RetryTask,
             AuditAction::CancelTask,
+            AuditAction::UndoReview,
             AuditAction::RevokeToken,
         ]
     );
     assert_eq!(all[0].actor, ada());
     assert_eq!(all[0].subject, Uuid::from_u128(1).to_string());
     assert_eq!(all[1].subject, id.to_string());
-    assert!(all[1].detail.ends_with(" needed"), "{:?}", all[1]);
-    assert_eq!(all[2].detail, format!("of {id}"));
-    assert_eq!(all[4].actor, AuditActor::on_database("test"));
-    assert_eq!(all[4].detail, "token 1, scopes read");
+    assert_eq!((&all[1].actor, all[1].detail.as_str()), (&ada(), "of bob"));
+    assert_eq!(all[2].subject, id.to_string());
+    assert!(all[2].detail.ends_with(" needed"), "{:?}", all[2]);
+    assert_eq!(all[3].detail, format!("of {id}"));
+    assert_eq!(all[5].actor, AuditActor::on_database("test"));
+    assert_eq!(all[5].detail, "token 1, scopes read");
 
     let before = Some(all[1].seq);
     let older = entries(store.as_ref(), AuditOrder::NewestFirst { before }, 2).await;
@@ -240,7 +251,7 @@ pub(super) async fn audit_log_records_who_did_what_and_is_never_changed(fixture:
     };
     assert_eq!(
         store.audit_entries(filtered.clone()).await.unwrap(),
-        all[1..2]
+        all[2..3]
     );
     let foreign = AuditQuery {
         tenant: "other".to_owned(),
