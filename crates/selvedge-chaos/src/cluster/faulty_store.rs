@@ -256,6 +256,7 @@ impl Queue for FaultyStore {
         queue_latencies(tenant: String, limit: usize) -> Vec<i64>;
         run_stats(tenant: String) -> Vec<RunStatsRow>;
         saved_run_stats(tasks: Vec<TaskId>) -> Vec<(TaskId, String)>;
+        task_bodies(tasks: Vec<TaskId>) -> Vec<(TaskId, String)>;
         save_run_stats(stats: Vec<NewRunStats>) -> ();
         log(task: TaskId, after: u64, limit: usize) -> Vec<LogLine>;
         overview() -> Overview;

@@ -68,6 +68,8 @@ pub struct TaskQuery {
     pub agent: String,
     /// Only tasks in this workspace or repository; empty for all.
     pub place: String,
+    /// Only tasks that begin from this branch or other revision; empty for all.
+    pub branch: String,
     /// Only tasks of this worker; empty for all.
     pub worker: String,
     /// Only tasks that this model answered; empty for all.
@@ -107,6 +109,7 @@ pub(crate) struct TaskQueryParams {
     state: String,
     agent: String,
     repo: String,
+    branch: String,
     worker: String,
     model: String,
     by: String,
@@ -137,6 +140,7 @@ impl TaskQueryParams {
             group: cut(self.state),
             agent: cut(self.agent),
             place: cut(self.repo),
+            branch: cut(self.branch),
             worker: cut(self.worker),
             model: cut(self.model),
             person: cut(self.by),
@@ -338,6 +342,7 @@ impl TaskQuery {
             ("state", self.group.as_str(), ""),
             ("agent", &self.agent, ""),
             ("repo", &self.place, ""),
+            ("branch", &self.branch, ""),
             ("worker", &self.worker, ""),
             ("model", &self.model, ""),
             ("by", &self.person, ""),

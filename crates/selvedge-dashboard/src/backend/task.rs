@@ -161,6 +161,8 @@ pub struct TaskListItem {
     pub agent: String,
     /// The workspace.
     pub workspace: String,
+    /// The branch or other revision that the work begins from, if the task names one.
+    pub branch: Option<String>,
     /// The status.
     pub standing: DisplayStatus,
     /// Number of attempts that were started.
@@ -348,6 +350,7 @@ pub fn filter_tasks<'a>(
         let is_equal = |wanted: &str, actual: &str| wanted.is_empty() || wanted == actual;
         is_equal(&query.agent, &row.agent)
             && is_equal(&query.place, &row.workspace)
+            && is_equal(&query.branch, row.branch.as_deref().unwrap_or_default())
             && is_equal(&query.worker, row.worker.as_deref().unwrap_or_default())
             && is_equal(&query.model, row.model.as_deref().unwrap_or_default())
             && query.since.is_none_or(|since| row.created_at >= since)

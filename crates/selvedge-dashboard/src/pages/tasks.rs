@@ -78,6 +78,7 @@ pub(crate) struct TaskRowView {
     pub(crate) place_name: String,
     /// Page of the repository.
     pub(crate) place_address: String,
+    pub(crate) branch: Option<String>,
     pub(crate) badge: StatusBadge,
     pub(crate) reason: String,
     pub(crate) attempts: String,
@@ -284,11 +285,12 @@ fn result_options(query: &TaskQuery) -> Vec<FilterOption> {
     each.collect()
 }
 
-/// The fields of less frequent filters; only a hub has workers, people and labels.
+/// The fields of less frequent filters; only a hub has branches, workers, people and labels.
 fn more_fields(query: &TaskQuery, has_fleet: bool) -> Vec<FilterField> {
     let all = [
         ("model", "model", &query.model, true),
         ("check", "check", &query.check, true),
+        ("branch", "branch", &query.branch, has_fleet),
         ("worker", "worker", &query.worker, has_fleet),
         ("by", "submitted by", &query.person, has_fleet),
         ("label", "label", &query.label, has_fleet),
@@ -310,6 +312,7 @@ fn other_filters(query: &TaskQuery) -> Vec<(&'static str, String, String)> {
         other.address()
     };
     let all = [
+        ("branch", &query.branch, without(|it| it.branch.clear())),
         ("worker", &query.worker, without(|it| it.worker.clear())),
         ("model", &query.model, without(|it| it.model.clear())),
         ("by", &query.person, without(|it| it.person.clear())),
@@ -380,6 +383,7 @@ impl TaskRowView {
             place: make_visible(&row.workspace),
             place_name: place_name(&row.workspace),
             place_address: source_address("repository", &row.workspace),
+            branch: row.branch.as_deref().map(|name| single_line(name, 60)),
             badge: row.standing.into(),
             reason: single_line(&row.reason, 160),
             attempts: format!(

@@ -1,5 +1,7 @@
 //! The dashboard's task list and fleet page. Only rows that are shown are read; the store counts the rest.
 
+use std::collections::HashMap;
+
 use selvedge_core::model::{Outcome, Timestamp};
 use selvedge_dashboard::backend::{
     DashboardError, DashboardUser, DisplayStatus, FleetOverview, TaskList, TaskQuery,
@@ -9,7 +11,7 @@ use selvedge_protocol::{TaskState, WorkerRow};
 use selvedge_store::hub::{TaskFilter, TaskPageRequest, TaskSortOrder, TaskView};
 
 use super::backend::store_failure;
-use super::rows::{apply_plan_totals, apply_stats, row, run_standing};
+use super::rows::{apply_plan_totals, apply_stats, branch_of, row, run_standing};
 use crate::hub::Hub;
 use crate::{plans, run_stats};
 
@@ -49,6 +51,7 @@ pub(super) async fn tasks(
         agent: wanted(&query.agent),
         words: query.words().map(str::to_lowercase).collect(),
         place: wanted(&query.place),
+        revision: wanted(&query.branch),
         worker: wanted(&query.worker),
         stats_parts: query.stats_parts(),
         submitted_by: wanted(&query.person),
@@ -113,24 +116,21 @@ pub(super) async fn tasks(
         .list_tasks(filter, page)
         .await
         .map_err(store_failure)?;
-    let shown = page.iter().map(|view| view.row.task_id).collect();
+    let shown: Vec<_> = page.iter().map(|view| view.row.task_id).collect();
+    let bodies = hub.store().task_bodies(shown.clone()).await;
+    let bodies: HashMap<_, _> = bodies.map_err(store_failure)?.into_iter().collect();
     let stats = run_stats::load_saved(hub, shown)
         .await
         .map_err(store_failure)?;
     for view in &page {
         let mut row = row(view);
+        let body = bodies.get(&view.row.task_id);
+        row.branch = body.and_then(|body| branch_of(body));
         if let Some(stats) = stats.get(&view.row.task_id) {
             apply_stats(&mut row, stats);
         }
-        if plans::is_plan(view) {
-            let found = hub
-                .store()
-                .task(view.row.task_id)
-                .await
-                .map_err(store_failure)?;
-            if let Some((_, body)) = found {
-                apply_plan_totals(hub, view, &mut row, &body).await?;
-            }
+        if let Some(body) = body.filter(|_| plans::is_plan(view)) {
+            apply_plan_totals(hub, view, &mut row, body).await?;
         }
         tasks.rows.push(row);
     }

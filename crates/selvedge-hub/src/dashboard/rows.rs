@@ -5,6 +5,7 @@ use selvedge_dashboard::backend::{DashboardError, DisplayStatus, SubtaskSummary,
 use selvedge_dashboard::stats::RunStats;
 use selvedge_protocol::{SubtaskRow, TaskState};
 use selvedge_store::hub::TaskView;
+use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::backend::store_failure;
@@ -21,6 +22,7 @@ pub(super) fn row(view: &TaskView) -> TaskListItem {
         description: view.title.clone(),
         agent: view.agent.clone().unwrap_or_else(|| "default".to_owned()),
         workspace: view.place.clone().unwrap_or_default(),
+        branch: None,
         standing: reviewed_standing(lease.state, lease.outcome, lease.review.as_ref()),
         attempts: lease.last_attempt,
         max_attempts: view.row.max_attempts,
@@ -33,6 +35,15 @@ pub(super) fn row(view: &TaskView) -> TaskListItem {
         model: None,
         reason: view.row.reason.clone().unwrap_or_default(),
     }
+}
+
+/// The branch or other revision that a submitted task names.
+pub(super) fn branch_of(body: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        revision: Option<String>,
+    }
+    serde_json::from_str::<Named>(body).ok()?.revision
 }
 
 /// Adds what is known from the statistics of the task's run.

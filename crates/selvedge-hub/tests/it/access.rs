@@ -220,6 +220,30 @@ async fn errors_are_readable_pages_with_their_headers() {
     assert!(metrics.body.contains("</html>"), "{metrics:?}");
 }
 
+pub(crate) async fn tasks_show_their_branch_and_are_filtered_by_it(database: TestDatabase) {
+    let hub = TestHub::with_settings(HubSettings::default(), database).await;
+    let token = hub.token(&[Scope::Submit]).await;
+    for (name, branch) in [
+        ("alpha", Some("release/2")),
+        ("beta", None),
+        ("gamma \"revision\":\"release/2\"", Some("release/22")),
+    ] {
+        let repository = "https://example.com/r.git";
+        let task = json!({"description": name, "repository": repository, "revision": branch});
+        hub.submit(&token, &task).await;
+    }
+    let cookie = format!("Cookie: {}\r\n", sign_in(&hub, &token).await);
+    let list = async |path: &str| {
+        let page = hub.request("GET", path, None, &cookie, b"").await.body;
+        let has = |name: &str| page.contains(&format!("<bdi>{name}"));
+        (["alpha", "beta", "gamma"].map(has), has("release/2</bdi>"))
+    };
+    assert_eq!(list("/").await, ([true; 3], true));
+    let only_first = ([true, false, false], true);
+    assert_eq!(list("/?branch=release%2F2").await, only_first);
+    assert_eq!(list("/?branch=release").await.0, [false; 3]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn dashboard_session_ends_without_use() {
     let settings = HubSettings {

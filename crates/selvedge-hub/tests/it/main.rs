@@ -53,6 +53,7 @@ over_both!(
     reviews::held_decision_needs_a_valid_token_and_another_user,
     access::revoked_token_ends_streams_and_worker_sessions,
     access::dashboard_session_is_not_the_token_and_ends,
+    access::tasks_show_their_branch_and_are_filtered_by_it,
     access::worker_of_a_name_in_use_is_refused,
     probes::counters_never_decrease_and_separate_accepted_work,
     reviews::review_by_the_submitter_can_be_forbidden,

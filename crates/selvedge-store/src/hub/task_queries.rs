@@ -36,6 +36,8 @@ pub struct TaskFilter {
     pub words: Vec<String>,
     /// The workspace or repository.
     pub place: Option<String>,
+    /// The branch or other revision that the work begins from, as the task names it.
+    pub revision: Option<String>,
     /// The worker that has the task, or had it last.
     pub worker: Option<String>,
     /// The name of the token that submitted it.
@@ -48,6 +50,14 @@ pub struct TaskFilter {
     pub since: Option<i64>,
     /// Submitted before this time: milliseconds since 1970.
     pub until: Option<i64>,
+}
+
+impl TaskFilter {
+    /// A part of the body of every task with the revision, and of no other one: no string contains unescaped quotes.
+    pub(crate) fn revision_part(&self) -> Option<String> {
+        let revision = serde_json::Value::from(self.revision.as_deref()?);
+        Some(format!("\"revision\":{revision}"))
+    }
 }
 
 /// The text for the search comes last in saved statistics, after this.

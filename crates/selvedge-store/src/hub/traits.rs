@@ -70,6 +70,8 @@ pub trait Queue: Send + Sync {
     fn run_stats(&self, tenant: String) -> StoreFuture<'_, Vec<RunStatsRow>>;
     /// The saved statistics of these tasks that include the whole journal.
     fn saved_run_stats(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>>;
+    /// The given tasks as they were submitted.
+    fn task_bodies(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>>;
     /// Saves statistics of runs, replacing those of shorter journals. They can be recomputed.
     fn save_run_stats(&self, stats: Vec<NewRunStats>) -> StoreFuture<'_, ()>;
     /// The hub's log of a task, after the given line.

@@ -24,6 +24,7 @@ pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &HeldLocks
         workspace: task.map_or_else(String::new, |task| {
             task.workspace.to_string_lossy().into_owned()
         }),
+        branch: None,
         standing: run_standing(summary, state_directory, held),
         attempts: summary.attempts,
         max_attempts: task.map_or(0, |task| task.max_attempts),

@@ -116,6 +116,10 @@ impl Queue for PostgresHub {
         Box::pin(task_queries::saved_run_stats(self, tasks))
     }
 
+    fn task_bodies(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>> {
+        Box::pin(task_queries::task_bodies(self, tasks))
+    }
+
     fn save_run_stats(&self, stats: Vec<NewRunStats>) -> StoreFuture<'_, ()> {
         Box::pin(task_queries::save_run_stats(self, stats))
     }

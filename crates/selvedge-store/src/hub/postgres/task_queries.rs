@@ -26,6 +26,7 @@ const FILTER_CLAUSE: &str = "r.tenant = $1
        AND ($8::text IS NULL OR t.labels ? $8)
        AND ($9::bigint IS NULL OR r.created_at >= $9)
        AND ($13::bigint IS NULL OR r.created_at < $13)
+       AND ($14::text IS NULL OR position($14 IN r.body) > 0)
        AND NOT EXISTS (SELECT 1 FROM unnest($10::text[]) p WHERE NOT EXISTS (
            SELECT 1 FROM run_stats f WHERE f.task_no = t.task_no AND position(p IN f.body) > 0))
        AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) w WHERE NOT (
@@ -51,6 +52,7 @@ struct FilterParams<'a> {
     since: Option<i64>,
     stats_parts: Vec<Cow<'a, str>>,
     until: Option<i64>,
+    revision_part: Option<String>,
 }
 
 impl<'a> FilterParams<'a> {
@@ -67,11 +69,12 @@ impl<'a> FilterParams<'a> {
             since: filter.since,
             stats_parts: filter.stats_parts.iter().map(|it| text(it)).collect(),
             until: filter.until,
+            revision_part: filter.revision_part(),
         }
     }
 
     /// In the order of their numbers.
-    fn list(&self) -> [&(dyn ToSql + Sync); 13] {
+    fn list(&self) -> [&(dyn ToSql + Sync); 14] {
         [
             &self.tenant,
             &self.agent,
@@ -86,6 +89,7 @@ impl<'a> FilterParams<'a> {
             &SEARCH_TEXT_FIELD,
             &ACCEPTED_PREFIX,
             &self.until,
+            &self.revision_part,
         ]
     }
 }
@@ -127,10 +131,10 @@ pub(super) async fn page(
         "SELECT {ROW_COLUMNS}, {VIEW_COLUMNS} FROM (
              SELECT t.task_no FROM request r JOIN task t ON t.task_no = r.task_no
              WHERE {FILTER_CLAUSE}
-               AND ($14::text[] IS NULL OR t.state || '/' || coalesce(t.outcome, '') = ANY ($14))
-               AND ($15::boolean IS NULL OR t.state <> 'succeeded'
-                    OR t.outcome IS DISTINCT FROM 'verified' OR {ACCEPTED_CLAUSE} = $15)
-             ORDER BY {order} LIMIT $16 OFFSET $17
+               AND ($15::text[] IS NULL OR t.state || '/' || coalesce(t.outcome, '') = ANY ($15))
+               AND ($16::boolean IS NULL OR t.state <> 'succeeded'
+                    OR t.outcome IS DISTINCT FROM 'verified' OR {ACCEPTED_CLAUSE} = $16)
+             ORDER BY {order} LIMIT $17 OFFSET $18
          ) shown JOIN task t ON t.task_no = shown.task_no JOIN request r ON r.task_no = shown.task_no,
          LATERAL (SELECT {LEDGER_SUMS} FROM cost WHERE cost.task_no = t.task_no) c
          ORDER BY {order}"
@@ -195,6 +199,21 @@ pub(super) async fn saved_run_stats(
                JOIN run_stats f ON f.task_no = r.task_no
                WHERE r.task_id = ANY ($1::uuid[]) AND f.event_seq = t.event_seq";
     let ids: Vec<Uuid> = tasks.into_iter().map(TaskId::uuid).collect();
+    let rows = hub.rows(sql, &[&ids]).await?;
+    let pair = |row| {
+        let mut cells = PostgresColumns::of(row);
+        Ok((TaskId::new(cells.next()?), cells.next()?))
+    };
+    rows.iter().map(pair).collect()
+}
+
+/// The given tasks as they were submitted.
+pub(super) async fn task_bodies(
+    hub: &PostgresHub,
+    tasks: Vec<TaskId>,
+) -> Result<Vec<(TaskId, String)>, HubStoreError> {
+    let ids: Vec<Uuid> = tasks.into_iter().map(TaskId::uuid).collect();
+    let sql = "SELECT task_id, body FROM request WHERE task_id = ANY ($1::uuid[])";
     let rows = hub.rows(sql, &[&ids]).await?;
     let pair = |row| {
         let mut cells = PostgresColumns::of(row);

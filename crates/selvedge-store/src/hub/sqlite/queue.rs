@@ -141,6 +141,10 @@ impl Queue for SqliteHub {
         Box::pin(self.read(move |db| task_queries::saved_run_stats(db, &tasks)))
     }
 
+    fn task_bodies(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>> {
+        Box::pin(self.read(move |db| task_queries::task_bodies(db, &tasks)))
+    }
+
     fn save_run_stats(&self, stats: Vec<NewRunStats>) -> StoreFuture<'_, ()> {
         Box::pin(self.write(move |db| task_queries::save_run_stats(db, &stats)))
     }

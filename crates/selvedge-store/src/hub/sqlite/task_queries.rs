@@ -15,6 +15,8 @@ use crate::hub::task_queries::{
 const FILTER_CLAUSE: &str = "tenant = :tenant
        AND (:agent IS NULL OR coalesce(agent, :none) = :agent)
        AND (:place IS NULL OR place = :place)
+       AND (:revision IS NULL OR EXISTS (
+           SELECT 1 FROM task_body b WHERE b.task_no = task.task_no AND instr(b.body, :revision) > 0))
        AND (:worker IS NULL OR worker = :worker)
        AND (:submitted_by IS NULL OR submitted_by = :submitted_by)
        AND (:label IS NULL OR EXISTS (SELECT 1 FROM json_each(labels) l WHERE l.value = :label))
@@ -85,7 +87,7 @@ pub(super) fn page(
     let numbers = query.query_map(
         named_params! {
             ":tenant": filter.tenant, ":agent": filter.agent, ":none": NO_AGENT,
-            ":place": filter.place, ":worker": filter.worker,
+            ":place": filter.place, ":revision": filter.revision_part(), ":worker": filter.worker,
             ":submitted_by": filter.submitted_by, ":label": filter.label, ":since": filter.since,
             ":until": filter.until, ":stats_parts": json_array(&filter.stats_parts)?,
             ":words": json_array(&filter.words)?,
@@ -113,10 +115,11 @@ pub(super) fn task_counts(
          FROM task WHERE {FILTER_CLAUSE} GROUP BY 1, 2"
     ))?;
     let (stats_parts, words) = (json_array(&filter.stats_parts)?, json_array(&filter.words)?);
+    let revision = filter.revision_part();
     let bound: &[(&str, &dyn ToSql)] = named_params! {
         ":tenant": filter.tenant, ":agent": filter.agent, ":none": NO_AGENT,
-        ":place": filter.place, ":worker": filter.worker, ":submitted_by": filter.submitted_by,
-        ":label": filter.label, ":since": filter.since, ":until": filter.until,
+        ":place": filter.place, ":revision": revision, ":worker": filter.worker,
+        ":submitted_by": filter.submitted_by, ":label": filter.label, ":since": filter.since, ":until": filter.until,
         ":stats_parts": stats_parts, ":words": words,
         ":search_text": SEARCH_TEXT_FIELD, ":accepted_prefix": ACCEPTED_PREFIX,
     };
@@ -163,6 +166,22 @@ pub(super) fn saved_run_stats(
         saved.extend(body.optional()?.map(|body| (*task, body)));
     }
     Ok(saved)
+}
+
+/// The given tasks as they were submitted.
+pub(super) fn task_bodies(
+    db: &Connection,
+    tasks: &[TaskId],
+) -> Result<Vec<(TaskId, String)>, HubStoreError> {
+    let mut query = db.prepare_cached(
+        "SELECT b.body FROM task t JOIN task_body b ON b.task_no = t.task_no WHERE t.task_id = ?1",
+    )?;
+    let mut bodies = Vec::new();
+    for task in tasks {
+        let body = query.query_row([task.to_string()], |row| row.get(0));
+        bodies.extend(body.optional()?.map(|body| (*task, body)));
+    }
+    Ok(bodies)
 }
 
 /// How long the first attempts of the latest tasks waited, in milliseconds.
