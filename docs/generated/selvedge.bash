@@ -2885,7 +2885,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__submit)
-            opts="-h --file --repo --rev --workspace --deliver --agent --check --expect-test-changes --retries --tier --labels --priority --idempotency-key --schedule --schedule-name --watch --format --hub --token-file --attempts --max-attempts --help"
+            opts="-h --file --repo --rev --workspace --deliver --agent --check --expect-test-changes --retries --max-cost --max-tokens --max-duration --tier --labels --priority --idempotency-key --schedule --schedule-name --watch --format --hub --token-file --attempts --max-attempts --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2924,6 +2924,18 @@ _selvedge() {
                     return 0
                     ;;
                 --retries)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-cost)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-tokens)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-duration)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -239,6 +239,9 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l agent -d 'A
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l check -d 'Command that must exit with 0. Repeatable; replaces the repository\'s own checks' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l expect-test-changes -d 'Test changes that the task asks for: a glob of files, or the id of a test as in reports. Repeatable. These tests run as changed, all other tests as they were' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l retries -d 'Retries after the first attempt, 0 to 5 [default: the hub\'s]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l max-cost -d 'Maximum cost of the whole run' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l max-tokens -d 'Maximum number of input and output tokens of the whole run' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l max-duration -d 'Maximum time of the whole run in sessions and verification' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l tier -d 'Verification tier: 1 checks, 2 a judge, 3 a vote of judges' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l labels -d 'Labels that a worker must have' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l priority -d 'Priority, 0 to 9; higher ones first' -r
