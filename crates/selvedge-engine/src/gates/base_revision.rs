@@ -171,7 +171,9 @@ impl BaseRevision {
             cancel,
             written: BTreeSet::new(),
         };
-        let mut crossed = crossing.run(delivered).await?;
+        let steps = crossing.context.with_setup(crossing.steps);
+        let originals = crossing.trees.find_originals(&steps).await?;
+        let mut crossed = crossing.run(originals, delivered).await?;
         let checks = crossed.iter_mut().flat_map(|crossed| &mut crossed.checks);
         for check in checks {
             self.rename_files(check);

@@ -54,15 +54,27 @@ pub(super) struct CrossVerification<'a> {
     pub(super) written: BTreeSet<String>,
 }
 
+/// What the crossed runs replace.
+#[derive(Debug, Default)]
+pub(super) struct Originals {
+    /// The changed files that are not on the work side alone.
+    files: Vec<CrossedFile>,
+    /// The same with files that the attempt renamed.
+    renamed: Option<RenamedOriginals>,
+}
+
 impl CrossVerification<'_> {
     /// Runs the checks with the original tests, if the attempt changed anything on the test side. `delivered` is their
     /// report for the attempt's own tree. Afterwards the folder contains a composed tree.
     pub(super) async fn run(
         &mut self,
+        originals: Originals,
         delivered: &[CheckReport],
     ) -> Result<Option<CrossedReport>, CheckError> {
-        let steps = self.context.with_setup(self.steps);
-        let (mut files, mut renamed) = self.trees.find_originals(&steps).await?;
+        let Originals {
+            mut files,
+            mut renamed,
+        } = originals;
         let expected_files = self.expected.extract_files(&mut files);
         if let Some(renamed) = &mut renamed {
             self.expected.extract_files(&mut renamed.files);
@@ -235,14 +247,11 @@ pub(crate) struct CrossedTrees<'a> {
 impl CrossedTrees<'_> {
     /// The changed files that are not on the work side alone.
     pub(crate) async fn find_files(&self, steps: &[Step]) -> Result<Vec<CrossedFile>, CheckError> {
-        Ok(self.find_originals(steps).await?.0)
+        Ok(self.find_originals(steps).await?.files)
     }
 
-    /// The changed files that are not on the work side alone; second, the same with files that the attempt renamed.
-    async fn find_originals(
-        &self,
-        steps: &[Step],
-    ) -> Result<(Vec<CrossedFile>, Option<RenamedOriginals>), CheckError> {
+    /// Reads only snapshots and the names of installed modules.
+    pub(super) async fn find_originals(&self, steps: &[Step]) -> Result<Originals, CheckError> {
         let (start, judged) = (self.trees.start.clone(), self.trees.judged.clone());
         let (test_base, steps) = (self.test_base.cloned(), steps.to_vec());
         let (allow, expected) = (self.allow.to_vec(), self.expected.to_vec());
@@ -267,7 +276,7 @@ impl CrossedTrees<'_> {
                 added_scripts = scripts_among(names, &steps, &allow);
             }
             if compared.is_empty() && added_scripts.is_empty() {
-                return Ok((Vec::new(), None));
+                return Ok(Originals::default());
             }
             let mut files = workspace.read_files(&start, may_refer)?;
             files.extend(original);
@@ -295,7 +304,7 @@ impl CrossedTrees<'_> {
                 files.retain(|file| !added_scripts.contains(&file.path));
                 files.extend(added_scripts.iter().cloned().map(CrossedFile::removed));
             }
-            Ok((files, renamed))
+            Ok(Originals { files, renamed })
         };
         run_blocking(&self.trees.workspace, "cannot compare the trees", find).await
     }

@@ -22,7 +22,7 @@ use selvedge_digest::{DigestBudget, render_shared};
 use tokio_util::sync::CancellationToken;
 
 use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext, check_report, millis};
-use super::cross_verification::{CrossVerification, CrossedTrees};
+use super::cross_verification::{CrossVerification, CrossedTrees, Originals};
 use super::guard::{apply_guard, known_diagnostics};
 use super::known_failures::mark_touched;
 use super::protected_git::ProtectedGit;
@@ -243,7 +243,7 @@ async fn run_checks(
     let place = verification.context();
     place.reset(progress, cancel).await?;
     let deadline = CheckDeadline::new(Instant::now() + verification.limit);
-    let ((findings, mut written, is_settled), changed) = futures_util::try_join!(
+    let ((findings, mut written, is_settled), changed, originals) = futures_util::try_join!(
         async {
             let before = verification.capture_files(trees.as_ref(), files).await?;
             let findings = run_steps(&place, steps, &deadline, progress, cancel).await?;
@@ -257,6 +257,8 @@ async fn run_checks(
             Ok((findings, written, is_settled))
         },
         verification.check_syntax(trees.as_ref(), deadline.end(), cancel),
+        // Only needed if the checks pass, so an error is none yet.
+        async { Ok(verification.find_originals(&place, trees.as_ref()).await) },
     )?;
     let out_of_time = deadline.remaining().is_zero();
     let (mut steps, mut findings) = (steps.to_vec(), findings);
@@ -296,6 +298,7 @@ async fn run_checks(
         .run_cross_verification(
             &place,
             trees.as_ref(),
+            originals,
             &report,
             &mut written,
             progress,
@@ -389,11 +392,32 @@ impl Verification {
         Ok(())
     }
 
+    /// Finds the files of the test side that the attempt changed. Reads snapshots and the names of installed modules, so
+    /// checks may run meanwhile.
+    async fn find_originals(
+        &self,
+        place: &VerificationContext,
+        trees: Option<&VerificationTrees>,
+    ) -> Result<Option<Originals>, CheckError> {
+        let (Some(trees), VerificationPlan::Steps { steps }) = (trees, &self.plan) else {
+            return Ok(None);
+        };
+        if trees.start == trees.judged && self.test_base.is_none() {
+            return Ok(None);
+        }
+        let crossed = self.crossed_trees(trees);
+        crossed
+            .find_originals(&place.with_setup(steps))
+            .await
+            .map(Some)
+    }
+
     /// Runs the checks with the original tests, if they pass with the attempt's.
     async fn run_cross_verification(
         &self,
         place: &VerificationContext,
         trees: Option<&VerificationTrees>,
+        originals: Result<Option<Originals>, CheckError>,
         report: &Report,
         written: &mut BTreeSet<String>,
         progress: &dyn Progress,
@@ -402,10 +426,12 @@ impl Verification {
         let (Some(trees), VerificationPlan::Steps { steps }) = (trees, &self.plan) else {
             return Ok(None);
         };
-        let is_same = trees.start == trees.judged && self.test_base.is_none();
-        if is_same || !self.is_passing_after_completion(report) {
+        if !self.is_passing_after_completion(report) {
             return Ok(None);
         }
+        let Some(originals) = originals? else {
+            return Ok(None);
+        };
         let mut crossing = CrossVerification {
             trees: self.crossed_trees(trees),
             context: place,
@@ -420,7 +446,7 @@ impl Verification {
             cancel,
             written: BTreeSet::new(),
         };
-        let crossed = crossing.run(&report.checks).await;
+        let crossed = crossing.run(originals, &report.checks).await;
         written.append(&mut crossing.written);
         crossed
     }
