@@ -1608,7 +1608,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__hub)
-            opts="-h --listen --database --database-url-file --host --public-url --tls-cert --tls-key --behind-proxy --admin-token-file --name --default-max-verification-retries --default-tier --default-max-cost --agents --checks --retention-days --audit-retention-days --session-idle-hours --session-hours --forbid-self-review --webhooks-allow-private --webhook-retry --infra-backoff --infra-retries --lease-ttl --log-format --config --print-config --help recover-admin help"
+            opts="-h --listen --database --database-url-file --host --public-url --tls-cert --tls-key --behind-proxy --admin-token-file --name --default-max-verification-retries --default-tier --default-max-cost --agents --checks --retention-days --audit-retention-days --session-idle-hours --session-hours --oidc-issuer --oidc-client-id --oidc-client-secret-file --oidc-scopes --oidc-groups-claim --oidc-roles-viewer --oidc-roles-submitter --oidc-roles-reviewer --oidc-roles-admin --oidc-default-role --oidc-session-hours --forbid-self-review --webhooks-allow-private --webhook-retry --infra-backoff --infra-retries --lease-ttl --log-format --config --print-config --help recover-admin help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1727,6 +1727,61 @@ _selvedge() {
                     return 0
                     ;;
                 --session-hours)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --oidc-issuer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --oidc-client-id)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --oidc-client-secret-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --oidc-scopes)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --oidc-groups-claim)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --oidc-roles-viewer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --oidc-roles-submitter)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --oidc-roles-reviewer)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --oidc-roles-admin)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --oidc-default-role)
+                    COMPREPLY=($(compgen -W "viewer submitter reviewer admin" -- "${cur}"))
+                    return 0
+                    ;;
+                --oidc-session-hours)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

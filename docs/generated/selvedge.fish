@@ -464,7 +464,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_se
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l database -d 'SQLite file, or postgres://USER@HOST/DATABASE for several hubs [default: `hub/hub.db` in the state directory]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l database-url-file -d 'File with the database URL, which may contain the password. It is read at the start' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l host -d 'Host name that clients may use, in addition to the address. Repeatable' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l public-url -d 'URL by which users reach the hub, for links in webhook messages [default: the first --host, or the address]' -r -f
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l public-url -d 'URL by which users reach the hub, for links in webhook messages and the sign-in with --oidc-issuer [default: the first --host, or the address]' -r -f
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l tls-cert -d 'Certificate chain, in PEM' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l tls-key -d 'Private key of the certificate, in PEM' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l admin-token-file -d 'Write the first administrator token to this file instead of printing it. An existing file is not overwritten' -r -F
@@ -478,6 +478,20 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_se
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l audit-retention-days -d 'How long entries of the audit log are kept; at least 30 days' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l session-idle-hours -d 'How long a session of the dashboard lasts without use' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l session-hours -d 'How long a session of the dashboard lasts at most' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-issuer -d 'Let people sign in to the dashboard at this OpenID Connect provider. Needs --public-url' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-client-id -d 'Client id that the provider gave the hub' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-client-secret-file -d 'File with the client secret. Several hubs on a database need the same one' -r -F
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-scopes -d 'Scope to request, beside `openid`. Repeatable [default: profile and email]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-groups-claim -d 'Claim of the ID token with the groups of a person; dots lead into objects' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-roles-viewer -d 'Group that may read everything. Repeatable, as are those of the other roles' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-roles-submitter -d 'Group that may submit, cancel, retry and review tasks' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-roles-reviewer -d 'Group that may review tasks; includes the rights of submitters' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-roles-admin -d 'Group of administrators' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-default-role -d 'Role of people without a group that has one [default: they may not sign in]' -r -f -a "viewer\t''
+submitter\t''
+reviewer\t''
+admin\t''"
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-session-hours -d 'How long a session of a person lasts at most' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l webhook-retry -d 'Pause after the first failed try of a webhook, in milliseconds; the next ones are longer' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l infra-backoff -d 'Delay after the first infrastructure failure of a task, and first quarantine of a worker that fails again and again, in seconds; doubled with each further one' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l infra-retries -d 'How often a task is assigned again after infrastructure failures and lost leases, 0 to 20' -r

@@ -29,6 +29,7 @@ impl From<Caller> for Actor {
             tenant: token.tenant,
             name: token.name,
             token_id: Some(token.token_id),
+            person: None,
             channel: AuditChannel::Api,
         }
     }
@@ -116,7 +117,7 @@ pub(crate) async fn require_scope(
     match authenticate(&hub, scopes, request.headers(), from).await {
         Ok(identity) => {
             let key = AccessKey {
-                token_id: identity.token_id,
+                token_id: Some(identity.token_id),
                 session_id: None,
             };
             request.extensions_mut().insert(Caller(identity));

@@ -21,7 +21,8 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// What a connection was opened with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct AccessKey {
-    pub(crate) token_id: Uuid,
+    /// The token; `None` for the session of a person.
+    pub(crate) token_id: Option<Uuid>,
     /// The session of the dashboard; `None` for requests with the token itself.
     pub(crate) session_id: Option<Uuid>,
 }
@@ -54,7 +55,7 @@ impl ActiveAccess {
 
     /// Ends everything that was opened with a token, and with sessions that began with it.
     pub(crate) fn end_token(&self, token_id: Uuid) {
-        self.end(|key| key.token_id == token_id);
+        self.end(|key| key.token_id == Some(token_id));
     }
 
     /// Ends everything that was opened with a session.
@@ -76,7 +77,7 @@ impl ActiveAccess {
         for key in self.0.lock().keys() {
             match key.session_id {
                 Some(session_id) => sessions.push(session_id),
-                None => tokens.push(key.token_id),
+                None => tokens.extend(key.token_id),
             }
         }
         (tokens, sessions)

@@ -64,7 +64,12 @@ pub(crate) fn hash_secret(secret: &str) -> [u8; 32] {
 /// Whether a token has a scope. `admin` includes every scope except `worker`: access of machines is kept
 /// separate from decisions of people.
 pub(crate) fn has_scope(identity: &ApiToken, scope: Scope) -> bool {
-    let has = |scope: Scope| identity.scopes.iter().any(|word| word == scope.as_str());
+    includes_scope(&identity.scopes, scope)
+}
+
+/// Whether these scopes include one.
+pub(crate) fn includes_scope(scopes: &[String], scope: Scope) -> bool {
+    let has = |scope: Scope| scopes.iter().any(|word| word == scope.as_str());
     match scope {
         Scope::Worker => has(Scope::Worker),
         Scope::Read => has(Scope::Read) || has(Scope::Submit) || has(Scope::Admin),

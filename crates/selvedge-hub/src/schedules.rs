@@ -99,6 +99,7 @@ async fn submit(hub: &Hub, schedule: &Schedule, at: i64) -> Result<TaskId, Servi
         tenant: schedule.tenant.clone(),
         name: schedule.created_by.clone(),
         token_id: schedule.created_by_token,
+        person: None,
         channel: AuditChannel::Schedule,
     };
     let submission = Submission {

@@ -7,6 +7,7 @@ use selvedge_core::route::EXTERNAL_AGENT;
 use selvedge_protocol::LeaseTiming;
 use selvedge_protocol::lease::LeaseRules;
 
+use crate::oidc::OidcSettings;
 use crate::session::QuarantineRules;
 
 /// Maximum delay after a task's first infrastructure failure.
@@ -85,6 +86,8 @@ pub struct HubSettings {
     pub session_idle_timeout: Duration,
     /// How long a session of the dashboard lasts at most.
     pub session_lifetime: Duration,
+    /// Where people sign in, instead of with a token.
+    pub oidc: Option<OidcSettings>,
     /// Whether the submitter of a task may not review it.
     pub forbid_self_review: bool,
     /// Delay after a task's first infrastructure failure; doubled with each further one.
@@ -115,6 +118,7 @@ impl Default for HubSettings {
             audit_retention: Duration::from_hours(730 * 24),
             session_idle_timeout: Duration::from_hours(12),
             session_lifetime: Duration::from_hours(7 * 24),
+            oidc: None,
             forbid_self_review: false,
             infra_backoff: Self::DEFAULT_INFRA_BACKOFF,
             infra_retries: LeaseRules::default().max_losses,

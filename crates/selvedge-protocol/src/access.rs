@@ -5,15 +5,39 @@ use serde::{Deserialize, Serialize};
 
 use selvedge_core::model::Timestamp;
 
-/// A session of the dashboard.
+/// A person, as an identity provider identifies them: names may be equal, this pair is not.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct PersonId {
+    /// The URL of the identity provider.
+    pub issuer: String,
+    /// The person's identifier at this provider.
+    pub subject: String,
+}
+
+/// A person who signed in at an identity provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionPerson {
+    /// The name to show.
+    pub name: String,
+    /// Who it is.
+    #[serde(flatten)]
+    pub id: PersonId,
+}
+
+/// A session of the dashboard, of a token or of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionRow {
     /// Its id, which is needed to end it; not secret.
     pub id: String,
     /// The name of the token that the user signed in with.
-    pub token: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
     /// The id of that token.
-    pub token_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_id: Option<String>,
+    /// The person who signed in at the identity provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<SessionPerson>,
     /// When the user signed in.
     pub created_at: Timestamp,
     /// When it was last used, to the minute.
@@ -36,11 +60,14 @@ pub struct AuditRow {
     pub seq: u64,
     /// When it was written.
     pub at: Timestamp,
-    /// The name of the user's token.
+    /// The name of the user's token, or of the person.
     pub actor: String,
-    /// The id of that token; absent for a program on the database.
+    /// The id of that token; absent for a person and for a program on the database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token_id: Option<String>,
+    /// The person, if they signed in at the identity provider.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person: Option<PersonId>,
     /// How the user reached the hub: `api`, `dashboard`, `schedule`, or `database` for a program on the database.
     pub channel: String,
     /// What was done: `task.submit`, `task.retry`, `task.cancel`, `review.accept`, `review.reject`, `review.retry`,

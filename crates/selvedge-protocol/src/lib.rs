@@ -28,7 +28,7 @@ mod submit;
 mod timing;
 mod webhook;
 
-pub use access::{AuditPage, AuditRow, SessionPage, SessionRow};
+pub use access::{AuditPage, AuditRow, PersonId, SessionPage, SessionPerson, SessionRow};
 pub use assign::{AssignedReview, TaskAssign};
 pub use capabilities::{WorkerCapabilities, WorkerQuarantine};
 pub use entry::{

@@ -153,6 +153,7 @@ fn task(number: usize) -> NewTask {
         actor: Some(AuditActor {
             name: "bench".to_owned(),
             token_id: Some(Uuid::from_u128(1)),
+            person: None,
             channel: AuditChannel::Api,
         }),
         retry_of: None,

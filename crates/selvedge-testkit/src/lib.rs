@@ -1,6 +1,6 @@
 //! Test support for Selvedge's own tests; none of it ships. [`TestEnv`] runs the real binary in a hermetic
 //! environment (home, state, configuration, git identity). [`ModelServer`] is a scripted model for real
-//! agents, over real HTTP on loopback. [`Browser`] drives a real browser, and [`Postgres`] is a database
+//! agents, over real HTTP on loopback. [`Browser`] drives a real browser, [`IdentityProvider`] is a provider of OpenID Connect, and [`Postgres`] is a database
 //! server for tests. This crate must not depend on Selvedge's other crates: the harness must stay
 //! independent of the code that it tests.
 //!
@@ -35,6 +35,7 @@
 mod browser;
 mod certificates;
 mod http_receiver;
+mod identity_provider;
 mod model_server;
 mod optional_programs;
 mod postgres;
@@ -46,6 +47,7 @@ mod watched_value;
 pub use browser::{Browser, BrowserKey, BrowserTab};
 pub use certificates::TestCa;
 pub use http_receiver::{HttpReceiver, ReceivedRequest};
+pub use identity_provider::IdentityProvider;
 pub use model_server::{
     ModelScript, ModelServer, RecordedRequest, ReplySource, ScriptedToolCall, ScriptedTurn,
     TurnFault, TurnUsage,

@@ -143,18 +143,18 @@ impl Drop for ModelServer {
 }
 
 /// Serves until `stopped` resolves. Returning drops the runtime and with it all open connections.
-fn serve(listener: TcpListener, router: Router, stopped: oneshot::Receiver<()>) {
+pub(crate) fn serve(listener: TcpListener, router: Router, stopped: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .expect("a runtime for the model server");
+        .expect("a runtime for the server");
     runtime.block_on(async move {
         listener
             .set_nonblocking(true)
             .expect("a socket that does not block");
         let listener = tokio::net::TcpListener::from_std(listener).expect("a socket for tokio");
         tokio::select! {
-            result = axum::serve(listener, router) => result.expect("the model server serves"),
+            result = axum::serve(listener, router) => result.expect("the server serves"),
             _ = stopped => {}
         }
     });

@@ -8,6 +8,7 @@ mod dashboard;
 mod fleet;
 mod help;
 mod hub;
+mod hub_oidc;
 mod known_failures;
 mod review;
 mod run;
@@ -36,6 +37,7 @@ pub(crate) use fleet::{
     CancelArgs, DeliverTo, RetryArgs, SubmitArgs, WatchArgs, WorkerArgs, WorkersArgs,
 };
 pub(crate) use hub::{HubCommand, ServeArgs};
+pub(crate) use hub_oidc::OidcArgs;
 pub(crate) use known_failures::{KnownArgs, KnownFailuresArgs};
 pub(crate) use review::ReviewArgs;
 pub(crate) use run::{BudgetArgs, RunArgs};

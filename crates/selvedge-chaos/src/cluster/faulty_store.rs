@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use selvedge_core::model::TaskId;
 use selvedge_protocol::lease::{LeaseInput, LeaseRules};
 use selvedge_protocol::{
-    AttemptReport, CostEntry, EntryHeader, EntryKind, FileRef, StreamEntry, TaskState,
+    AttemptReport, CostEntry, EntryHeader, EntryKind, FileRef, PersonId, StreamEntry, TaskState,
 };
 use selvedge_store::hub::{
     ApiToken, Assignment, AttemptRow, AuditActor, AuditEntry, AuditQuery, AuditStore, BlobState,
@@ -323,6 +323,7 @@ impl TokenStore for FaultyStore {
         find_session_by_hash(hash: [u8; 32]) -> Option<LoginSession>;
         list_sessions(tenant: String) -> Vec<LoginSession>;
         end_session(tenant: String, session_id: Uuid, by: AuditActor) -> bool;
+        complete_sign_in(hash: [u8; 32], lasts_ms: i64) -> bool;
         touch_session(session_id: Uuid) -> ();
         find_ended_access(tokens: Vec<Uuid>, sessions: Vec<Uuid>) -> Vec<Uuid>;
     }
@@ -332,6 +333,7 @@ impl AuditStore for FaultyStore {
     delegate! {
         record_audit(task: TaskId, audit: TaskAudit) -> ();
         audit_entries(query: AuditQuery) -> Vec<AuditEntry>;
+        submitting_person(task: TaskId) -> Option<PersonId>;
         purge_audit(older_than_ms: i64, limit: usize) -> u64;
     }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 use selvedge_core::model::{OutputRef, ReviewTarget, RunId, Task};
-use selvedge_protocol::ReviewDecision;
+use selvedge_protocol::{PersonId, ReviewDecision};
 use uuid::Uuid;
 
 pub(crate) use query::TaskQueryParams;
@@ -162,6 +162,8 @@ pub struct DashboardUser {
     pub tenant: Option<String>,
     /// The user's token, where users have tokens.
     pub token_id: Option<Uuid>,
+    /// The person, if they signed in at the identity provider.
+    pub person: Option<PersonId>,
     /// The session, where sessions are stored.
     pub session_id: Option<Uuid>,
 }

@@ -11,6 +11,8 @@ pub(crate) struct LoginPage {
     pub(crate) frame: PageFrame,
     /// Whether a token can be entered; otherwise a login link is printed in a terminal.
     pub(crate) needs_token: bool,
+    /// The path that begins a login at an identity provider, if there is one.
+    pub(crate) single_sign_on: Option<String>,
     /// Why the last login failed.
     pub(crate) refused: String,
     /// Whether the user is logged in now, and the page only leads on to the dashboard.

@@ -38,7 +38,7 @@ pub(super) fn validate_form(
         ));
     }
     if !login.user.can_act {
-        return Err(refuse(login, "your token is read-only"));
+        return Err(refuse(login, "your access is read-only"));
     }
     Ok(fields)
 }

@@ -12,16 +12,17 @@ use axum::http::{Extensions, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use selvedge_core::format::hex;
+use selvedge_core::format::{hex, percent_encode};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use super::respond::{FormResult, form_fields, is_local_path, redirect_to, render_page};
 use super::stream::end_stream_with;
 use super::theme::theme_of;
-use super::{Dashboard, LoginError, LoginMethod, SharedDashboard};
+use super::{Dashboard, LoginError, LoginMethod, SharedDashboard, SignInAnswer};
 use crate::backend::DashboardUser;
 use crate::pages::{LoginPage, NavItem, PageFrame};
+use crate::text::make_visible;
 
 /// The session of a logged-in user.
 #[derive(Debug, Clone)]
@@ -63,6 +64,10 @@ impl LoginSession {
 
 /// Maximum length of a cookie or token, in bytes.
 const MAX_SECRET_BYTES: usize = 512;
+/// Maximum length of the cookie of a login at an identity provider, in bytes: it contains a path.
+const MAX_SIGN_IN_BYTES: usize = 4_096;
+/// How long a browser keeps that cookie, in seconds.
+const SIGN_IN_COOKIE_SECONDS: u32 = 600;
 
 /// Passes requests of logged-in users on, and answers all others with the login page (status 401).
 pub(super) async fn require_login(
@@ -99,7 +104,8 @@ async fn find_session(
     headers: &HeaderMap,
     from: IpAddr,
 ) -> Result<Option<LoginSession>, LoginError> {
-    let Some(cookie) = find_cookie(headers, dashboard.authenticator.cookie_name()) else {
+    let name = dashboard.authenticator.cookie_name();
+    let Some(cookie) = find_cookie(headers, name, MAX_SECRET_BYTES) else {
         return Ok(None);
     };
     let user = dashboard.authenticator.find_user(&cookie, from).await?;
@@ -113,7 +119,7 @@ async fn find_session(
     }))
 }
 
-fn find_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+fn find_cookie(headers: &HeaderMap, name: &str, longest: usize) -> Option<String> {
     let all = headers.get_all(COOKIE).into_iter();
     let pairs = all.filter_map(|value| value.to_str().ok());
     let found = pairs
@@ -121,7 +127,7 @@ fn find_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
         .filter_map(|pair| pair.trim().split_once('='))
         .find(|(cookie_key, _)| *cookie_key == name);
     let (_, value) = found?;
-    (value.len() <= MAX_SECRET_BYTES).then(|| value.to_owned())
+    (value.len() <= longest).then(|| value.to_owned())
 }
 
 /// The login page.
@@ -129,11 +135,19 @@ fn login_page(dashboard: &Dashboard, status: StatusCode, refused: &str, next: &s
     let login_page = LoginPage {
         frame: PageFrame::new("Sign in", NavItem::Other, None),
         needs_token: dashboard.authenticator.login_method() == LoginMethod::Token,
-        refused: refused.to_owned(),
+        single_sign_on: sign_in_path(dashboard, next),
+        refused: make_visible(refused),
         entered: false,
         next: local_path(next),
     };
     render_page(status, &login_page)
+}
+
+/// The path that begins a login at the identity provider, if there is one.
+fn sign_in_path(dashboard: &Dashboard, next: &str) -> Option<String> {
+    dashboard.authenticator.single_sign_on()?;
+    let next = percent_encode(&local_path(next), b"-._~/");
+    Some(format!("/login/sso?next={next}"))
 }
 
 /// The path, or the list's if it does not lead to this server.
@@ -191,15 +205,75 @@ async fn log_in(dashboard: &Dashboard, secret: &str, from: IpAddr, next: &str) -
             return login_page(dashboard, error.status(), &why, next);
         }
     };
-    // A page instead of a redirect: the cookie is not sent in a redirect chain that began at another site.
+    signed_in_page(dashboard, &value, next)
+}
+
+/// Sets the cookie of a session and leads on. A page instead of a redirect: the cookie is not sent in a redirect chain
+/// that began at another site.
+fn signed_in_page(dashboard: &Dashboard, session: &str, next: &str) -> Response {
     let entered = LoginPage {
         frame: PageFrame::new("Signed in", NavItem::Other, None),
         needs_token: false,
+        single_sign_on: None,
         refused: String::new(),
         entered: true,
         next: local_path(next),
     };
-    with_cookie(dashboard, &value, "", render_page(StatusCode::OK, &entered))
+    with_cookie(
+        dashboard,
+        session,
+        "",
+        render_page(StatusCode::OK, &entered),
+    )
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct SignInQuery {
+    next: String,
+}
+
+/// `GET /login/sso`: sends the browser to the identity provider. Nothing is stored for it here.
+pub(super) async fn begin_sign_in(
+    State(dashboard): State<SharedDashboard>,
+    sent: Result<Query<SignInQuery>, QueryRejection>,
+) -> Response {
+    let Some(single_sign_on) = dashboard.authenticator.single_sign_on() else {
+        return login_page(&dashboard, StatusCode::NOT_FOUND, "", "/");
+    };
+    let next = local_path(&sent.map(|Query(sent)| sent.next).unwrap_or_default());
+    match single_sign_on.begin(&next).await {
+        Ok(start) => {
+            let keep = format!("; Max-Age={SIGN_IN_COOKIE_SECONDS}");
+            let redirect = redirect_to(&start.url);
+            with_sign_in_cookie(&dashboard, &start.cookie, &keep, redirect)
+        }
+        Err(error) => login_page(&dashboard, error.status(), &error.to_string(), &next),
+    }
+}
+
+/// `GET /login/sso/callback`: the identity provider sends the browser back with a code.
+pub(super) async fn finish_sign_in(
+    State(dashboard): State<SharedDashboard>,
+    method: Method,
+    headers: HeaderMap,
+    answer: Result<Query<SignInAnswer>, QueryRejection>,
+) -> Response {
+    let Some(single_sign_on) = dashboard.authenticator.single_sign_on() else {
+        return login_page(&dashboard, StatusCode::NOT_FOUND, "", "/");
+    };
+    // Programs that preview links send HEAD, which must not use the code up.
+    if method != Method::GET {
+        return login_page(&dashboard, StatusCode::OK, "", "/");
+    }
+    let name = single_sign_on.cookie_name();
+    let cookie = find_cookie(&headers, name, MAX_SIGN_IN_BYTES).unwrap_or_default();
+    let answer = answer.map(|Query(answer)| answer).unwrap_or_default();
+    let response = match single_sign_on.finish(answer, &cookie).await {
+        Ok(signed_in) => signed_in_page(&dashboard, &signed_in.session, &signed_in.next),
+        Err(error) => login_page(&dashboard, error.status(), &error.to_string(), "/"),
+    };
+    with_sign_in_cookie(&dashboard, "", "; Max-Age=0", response)
 }
 
 /// `POST /logout`.
@@ -217,16 +291,38 @@ pub(super) async fn post_logout(
     with_cookie(&dashboard, "", "; Max-Age=0", redirect_to("/login"))
 }
 
-fn with_cookie(dashboard: &Dashboard, value: &str, more: &str, mut response: Response) -> Response {
+fn with_cookie(dashboard: &Dashboard, value: &str, more: &str, response: Response) -> Response {
+    let name = dashboard.authenticator.cookie_name();
+    let attributes = format!("SameSite=Strict{more}");
+    with_any_cookie(dashboard, (name, value), &attributes, response)
+}
+
+/// Sets the cookie of a login at the identity provider. Browsers send it when the provider leads them back.
+fn with_sign_in_cookie(
+    dashboard: &Dashboard,
+    value: &str,
+    more: &str,
+    response: Response,
+) -> Response {
+    let Some(single_sign_on) = dashboard.authenticator.single_sign_on() else {
+        return response;
+    };
+    let cookie = (single_sign_on.cookie_name(), value);
+    with_any_cookie(dashboard, cookie, &format!("SameSite=Lax{more}"), response)
+}
+
+fn with_any_cookie(
+    dashboard: &Dashboard,
+    (name, value): (&str, &str),
+    attributes: &str,
+    mut response: Response,
+) -> Response {
     let secure = if dashboard.authenticator.is_secure() {
         "; Secure"
     } else {
         ""
     };
-    let cookie = format!(
-        "{}={value}; Path=/; HttpOnly; SameSite=Strict{secure}{more}",
-        dashboard.authenticator.cookie_name()
-    );
+    let cookie = format!("{name}={value}; Path=/; HttpOnly{secure}; {attributes}");
     match HeaderValue::from_str(&cookie) {
         Ok(cookie) => {
             response.headers_mut().append(SET_COOKIE, cookie);
@@ -246,6 +342,7 @@ mod tests {
             can_act: true,
             tenant: None,
             token_id: None,
+            person: None,
             session_id: None,
         };
         let (csrf, cookie) = (csrf.to_owned(), String::new());

@@ -330,6 +330,7 @@ mod tests {
                     can_act: true,
                     tenant: None,
                     token_id: None,
+                    person: None,
                     session_id: None,
                 },
                 reviewed,

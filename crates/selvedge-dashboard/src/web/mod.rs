@@ -33,6 +33,7 @@ use axum::http::{Extensions, HeaderMap, StatusCode, Version};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use futures_util::future::BoxFuture;
+use serde::Deserialize;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, Predicate as _};
 
@@ -69,6 +70,12 @@ pub enum LoginError {
     /// The one-time link was used before.
     #[error("This link was already used. The terminal shows a new one.")]
     UsedLink,
+    /// The answer of an identity provider belongs to no sign-in of this browser; contains what to do.
+    #[error("{0}")]
+    UnknownSignIn(String),
+    /// The user may not log in; contains the reason.
+    #[error("{0}")]
+    Refused(String),
     /// Sessions cannot be created or read now; contains the reason.
     #[error("{0}")]
     Unavailable(String),
@@ -79,6 +86,8 @@ impl LoginError {
     fn status(&self) -> StatusCode {
         match self {
             Self::InvalidToken | Self::InvalidLink | Self::UsedLink => StatusCode::UNAUTHORIZED,
+            Self::UnknownSignIn(_) => StatusCode::BAD_REQUEST,
+            Self::Refused(_) => StatusCode::FORBIDDEN,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
@@ -88,6 +97,11 @@ impl LoginError {
 pub trait Authenticator: Send + Sync {
     /// How users log in.
     fn login_method(&self) -> LoginMethod;
+
+    /// Login at an identity provider, beside the token.
+    fn single_sign_on(&self) -> Option<&dyn SingleSignOn> {
+        None
+    }
 
     /// Name of the cookie: different for every dashboard that a browser may know under one host.
     fn cookie_name(&self) -> &str;
@@ -117,6 +131,57 @@ pub trait Authenticator: Send + Sync {
         let _ = user;
         Box::pin(std::future::pending())
     }
+}
+
+/// Login at an identity provider: the browser goes there, and comes back to [`SIGN_IN_CALLBACK_PATH`].
+pub trait SingleSignOn: Send + Sync {
+    /// Name of the cookie that binds a login to the browser.
+    fn cookie_name(&self) -> &str;
+
+    /// Begins a login after which the user continues at a path.
+    fn begin<'a>(&'a self, next: &'a str) -> BoxFuture<'a, Result<SignInStart, LoginError>>;
+
+    /// Completes a login with the provider's answer and the value of the cookie.
+    fn finish<'a>(
+        &'a self,
+        answer: SignInAnswer,
+        cookie: &'a str,
+    ) -> BoxFuture<'a, Result<SignedIn, LoginError>>;
+}
+
+/// The path that identity providers send browsers back to.
+pub const SIGN_IN_CALLBACK_PATH: &str = "/login/sso/callback";
+
+/// A login that was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignInStart {
+    /// The provider's page.
+    pub url: String,
+    /// The value of the cookie that binds the login to the browser.
+    pub cookie: String,
+}
+
+/// The provider's answer: the query of the callback.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct SignInAnswer {
+    /// The code, unless there is an error.
+    pub code: String,
+    /// The state that the login began with.
+    pub state: String,
+    /// The issuer (RFC 9207).
+    pub iss: Option<String>,
+    /// Why the provider refused the login.
+    pub error: Option<String>,
+}
+
+/// A user who is logged in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedIn {
+    /// The value of the session's cookie.
+    pub session: String,
+    /// The path to continue at.
+    pub next: String,
 }
 
 /// The state that all pages share.
@@ -255,6 +320,8 @@ fn routes(dashboard: &SharedDashboard) -> Router<SharedDashboard> {
         .route_layer(from_fn_with_state(dashboard.clone(), auth::require_login));
     Router::new()
         .route("/login", get(auth::get_login).post(auth::post_login))
+        .route("/login/sso", get(auth::begin_sign_in))
+        .route(SIGN_IN_CALLBACK_PATH, get(auth::finish_sign_in))
         .route("/assets/{name}", get(assets::asset))
         .route("/favicon.ico", get(assets::icon))
         .merge(protected_routes)

@@ -72,6 +72,7 @@ fn audit_row(entry: AuditEntry) -> AuditRow {
         at: timestamp(entry.at),
         actor: entry.actor.name,
         token_id: entry.actor.token_id.map(|id| id.to_string()),
+        person: entry.actor.person,
         channel: entry.actor.channel.as_str().to_owned(),
         action: entry.action.as_str().to_owned(),
         subject: entry.subject,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Extension, Path, State};
 use axum::http::StatusCode;
-use selvedge_protocol::{SessionPage, SessionRow};
+use selvedge_protocol::{SessionPage, SessionPerson, SessionRow};
 use selvedge_store::hub::LoginSession;
 use uuid::Uuid;
 
@@ -27,10 +27,15 @@ pub(super) async fn list(
 
 fn session_row(session: &LoginSession) -> SessionRow {
     let idle_end = session.last_used_at.saturating_add(session.idle_ms);
+    let token_id = session.owner.token_id();
     SessionRow {
         id: session.session_id.to_string(),
-        token: session.token.name.clone(),
-        token_id: session.token.token_id.to_string(),
+        token: token_id.map(|_| session.owner.name().to_owned()),
+        token_id: token_id.map(|id| id.to_string()),
+        person: session.owner.person().map(|person| SessionPerson {
+            name: person.name.clone(),
+            id: person.id.clone(),
+        }),
         created_at: timestamp(session.created_at),
         last_used_at: timestamp(session.last_used_at),
         expires_at: timestamp(session.expires_at.min(idle_end)),

@@ -1,7 +1,7 @@
-//! Login with a hub token. It begins a session: the cookie contains a random value that is stored as a hash,
-//! never the token. A session ends after some time without use, after its longest duration, with its token, or
-//! when an administrator or its user ends it; then its event streams end as well. A restarted hub, and other
-//! hubs on the database, still accept it.
+//! Login with a hub token, or at the identity provider. It begins a session: the cookie contains a random value that
+//! is stored as a hash, never a token. A session ends after some time without use, after its longest duration, with
+//! its token, or when an administrator or its user ends it; then its event streams end as well. A restarted hub, and
+//! other hubs on the database, still accept it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,14 +9,19 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use selvedge_dashboard::backend::DashboardUser;
-use selvedge_dashboard::web::{Authenticator, LoginError, LoginMethod};
+use selvedge_dashboard::web::{
+    Authenticator, LoginError, LoginMethod, SignInAnswer, SignInStart, SignedIn, SingleSignOn,
+};
 use selvedge_protocol::Scope;
-use selvedge_store::hub::{ApiToken, AuditActor, AuditChannel, LoginSession, NewLoginSession};
+use selvedge_store::hub::{
+    AuditActor, AuditChannel, LoginSession, NewLoginSession, NewSessionOwner, SessionOwner,
+};
 use uuid::Uuid;
 
 use crate::active_access::AccessKey;
 use crate::auth;
 use crate::hub::Hub;
+use crate::oidc::{ProviderAnswer, SignInError, SignOn};
 
 /// Number of hexadecimal digits of the database's id in the name of the cookie.
 const COOKIE_ID_DIGITS: usize = 12;
@@ -25,15 +30,26 @@ const COOKIE_ID_DIGITS: usize = 12;
 pub(super) struct SessionAuthenticator {
     hub: Arc<Hub>,
     cookie_name: String,
+    /// Name of the cookie that binds a sign-in at the provider to the browser.
+    sign_in_cookie_name: String,
 }
 
 impl SessionAuthenticator {
     pub(super) fn new(hub: Arc<Hub>) -> Self {
-        let cookie_name = cookie_name(hub.store().database_id(), hub.settings().https);
-        Self { hub, cookie_name }
+        let (id, is_secure) = (hub.store().database_id(), hub.settings().https);
+        Self {
+            cookie_name: cookie_name("hub", id, is_secure),
+            sign_in_cookie_name: cookie_name("sign_in", id, is_secure),
+            hub,
+        }
     }
 
-    async fn begin_session(&self, token: ApiToken) -> Result<String, LoginError> {
+    /// Begins a session that lasts at most so long.
+    async fn begin_session(
+        &self,
+        owner: SessionOwner,
+        lifetime: Duration,
+    ) -> Result<String, LoginError> {
         let unavailable = |error: &dyn std::fmt::Display| {
             tracing::error!(%error, "cannot begin a session");
             LoginError::Unavailable("The hub cannot begin a session now. Try again.".to_owned())
@@ -43,11 +59,14 @@ impl SessionAuthenticator {
         let settings = self.hub.settings();
         let session = NewLoginSession {
             session_id: Uuid::now_v7(),
-            token_id: token.token_id,
             hash: auth::hash_secret(&secret),
             idle_ms: millis(settings.session_idle_timeout),
-            lasts_ms: millis(settings.session_lifetime),
-            actor: actor(&token),
+            lasts_ms: millis(settings.session_lifetime.min(lifetime)),
+            actor: actor(&owner),
+            owner: match owner {
+                SessionOwner::Token(token) => NewSessionOwner::Token(token.token_id),
+                SessionOwner::Person(person) => NewSessionOwner::Person(person),
+            },
         };
         let inserted = self.hub.store().insert_session(session).await;
         inserted.map_err(|error| unavailable(&error))?;
@@ -66,18 +85,98 @@ impl SessionAuthenticator {
     }
 }
 
-/// Browsers share cookies between the ports of a host: each database has a cookie of its own. The prefix keeps
-/// other hosts of the domain from setting it.
-fn cookie_name(database_id: Uuid, is_secure: bool) -> String {
-    let id = database_id.simple().to_string();
-    let prefix = if is_secure { "__Host-" } else { "" };
-    format!("{prefix}selvedge_hub_{}", &id[..COOKIE_ID_DIGITS])
+impl SessionAuthenticator {
+    /// Whether a session still gives access: a person's only while people of their provider may sign in.
+    fn is_accepted(&self, session: &LoginSession) -> bool {
+        let issuer = self.hub.sign_on.as_ref().map(|it| &it.settings().issuer);
+        let person = session.owner.person();
+        let is_known = person.is_none_or(|person| Some(&person.id.issuer) == issuer);
+        is_known && auth::includes_scope(session.owner.scopes(), Scope::Read)
+    }
+
+    fn sign_on(&self) -> Result<&SignOn, LoginError> {
+        let none = || LoginError::Refused("People cannot sign in to this hub.".to_owned());
+        self.hub.sign_on.as_ref().ok_or_else(none)
+    }
 }
 
-fn actor(token: &ApiToken) -> AuditActor {
+impl SingleSignOn for SessionAuthenticator {
+    fn cookie_name(&self) -> &str {
+        &self.sign_in_cookie_name
+    }
+
+    fn begin<'a>(&'a self, next: &'a str) -> BoxFuture<'a, Result<SignInStart, LoginError>> {
+        Box::pin(async move {
+            let started = self.sign_on()?.begin(&self.hub, next).await;
+            let started = started.map_err(|error| login_error(&error))?;
+            Ok(SignInStart {
+                url: started.url,
+                cookie: started.cookie,
+            })
+        })
+    }
+
+    fn finish<'a>(
+        &'a self,
+        answer: SignInAnswer,
+        cookie: &'a str,
+    ) -> BoxFuture<'a, Result<SignedIn, LoginError>> {
+        Box::pin(async move {
+            let sign_on = self.sign_on()?;
+            let answer = ProviderAnswer {
+                code: &answer.code,
+                state: &answer.state,
+                issuer: answer.iss.as_deref(),
+                error: answer.error.as_deref(),
+            };
+            let finished = sign_on.finish(&self.hub, answer, cookie).await;
+            let (person, next) = finished.map_err(|error| login_error(&error))?;
+            let lifetime = sign_on.settings().session_lifetime;
+            let owner = SessionOwner::Person(person);
+            let session = self.begin_session(owner, lifetime).await?;
+            Ok(SignedIn { session, next })
+        })
+    }
+}
+
+/// The error as its page shows it; the log has the cause.
+fn login_error(error: &SignInError) -> LoginError {
+    let text = error.to_string();
+    match error {
+        SignInError::Unknown(_) | SignInError::Completed => LoginError::UnknownSignIn(text),
+        SignInError::Denied(_) | SignInError::Person(_) => LoginError::Refused(text),
+        SignInError::IdToken(cause) => {
+            tracing::warn!(%cause, "an ID token is not valid");
+            LoginError::Refused(text)
+        }
+        SignInError::Provider(cause) => {
+            tracing::warn!(%cause, "a person cannot sign in");
+            LoginError::Unavailable(text)
+        }
+        SignInError::Store(cause) => {
+            tracing::error!(%cause, "a person cannot sign in");
+            LoginError::Unavailable(text)
+        }
+        SignInError::Random(cause) => {
+            tracing::error!(%cause, "a person cannot sign in");
+            LoginError::Unavailable(text)
+        }
+    }
+}
+
+/// Browsers share cookies between the ports of a host: each database has a cookie of its own. The prefix keeps
+/// other hosts of the domain from setting it.
+fn cookie_name(kind: &str, database_id: Uuid, is_secure: bool) -> String {
+    let id = database_id.simple().to_string();
+    let prefix = if is_secure { "__Host-" } else { "" };
+    format!("{prefix}selvedge_{kind}_{}", &id[..COOKIE_ID_DIGITS])
+}
+
+fn actor(owner: &SessionOwner) -> AuditActor {
     AuditActor {
-        name: token.name.clone(),
-        token_id: Some(token.token_id),
+        name: owner.name().to_owned(),
+        token_id: owner.token_id(),
+        person: owner.person().map(|person| person.id.clone()),
         channel: AuditChannel::Dashboard,
     }
 }
@@ -89,6 +188,13 @@ impl Authenticator for SessionAuthenticator {
 
     fn cookie_name(&self) -> &str {
         &self.cookie_name
+    }
+
+    fn single_sign_on(&self) -> Option<&dyn SingleSignOn> {
+        self.hub
+            .sign_on
+            .is_some()
+            .then_some(self as &dyn SingleSignOn)
     }
 
     fn is_secure(&self) -> bool {
@@ -116,7 +222,9 @@ impl Authenticator for SessionAuthenticator {
                 return Err(LoginError::Unavailable(detail.to_owned()));
             }
             self.hub.record_token_use(token.token_id).await;
-            self.begin_session(token).await
+            let lifetime = self.hub.settings().session_lifetime;
+            self.begin_session(SessionOwner::Token(token), lifetime)
+                .await
         })
     }
 
@@ -127,16 +235,16 @@ impl Authenticator for SessionAuthenticator {
     ) -> BoxFuture<'a, Result<Option<DashboardUser>, LoginError>> {
         Box::pin(async move {
             let session = self.find_session(cookie).await?;
-            let may_read = |session: &LoginSession| auth::has_scope(&session.token, Scope::Read);
-            let Some(session) = session.filter(may_read) else {
+            let Some(session) = session.filter(|session| self.is_accepted(session)) else {
                 return Ok(None);
             };
             self.hub.record_session_use(session.session_id).await;
             Ok(Some(DashboardUser {
-                can_act: auth::has_scope(&session.token, Scope::Submit),
-                name: session.token.name,
-                tenant: Some(session.token.tenant),
-                token_id: Some(session.token.token_id),
+                can_act: auth::includes_scope(session.owner.scopes(), Scope::Submit),
+                name: session.owner.name().to_owned(),
+                tenant: Some(session.owner.tenant().to_owned()),
+                token_id: session.owner.token_id(),
+                person: session.owner.person().map(|person| person.id.clone()),
                 session_id: Some(session.session_id),
             }))
         })
@@ -147,8 +255,9 @@ impl Authenticator for SessionAuthenticator {
             let Some(session) = self.find_session(cookie).await? else {
                 return Ok(());
             };
-            let (id, by) = (session.session_id, actor(&session.token));
-            let ended = self.hub.store().end_session(session.token.tenant, id, by);
+            let (id, by) = (session.session_id, actor(&session.owner));
+            let tenant = session.owner.tenant().to_owned();
+            let ended = self.hub.store().end_session(tenant, id, by);
             ended.await.map_err(|error| {
                 tracing::error!(%error, "cannot end a session");
                 LoginError::Unavailable("The hub cannot end the session now. Try again.".to_owned())
@@ -159,11 +268,8 @@ impl Authenticator for SessionAuthenticator {
     }
 
     fn access_ended(&self, user: &DashboardUser) -> BoxFuture<'static, ()> {
-        let Some(token_id) = user.token_id else {
-            return Box::pin(std::future::pending());
-        };
         let mut guard = self.hub.active_access.open(AccessKey {
-            token_id,
+            token_id: user.token_id,
             session_id: user.session_id,
         });
         Box::pin(async move { guard.ended().await })

@@ -159,7 +159,9 @@ impl HubBackend {
             rights: AllowedActions {
                 review: awaits_review
                     && user.can_act
-                    && service::may_review(&self.hub, &view, &user.name),
+                    && service::may_review(&self.hub, &view, &Actor::from(user))
+                        .await
+                        .map_err(store_failure)?,
                 another_attempt: true,
                 cancel: !lease.state.is_terminal() && user.can_act,
                 retry: lease.state.is_terminal() && user.can_act,
@@ -445,6 +447,7 @@ impl From<&DashboardUser> for Actor {
             tenant: user.tenant.clone().unwrap_or_default(),
             name: user.name.clone(),
             token_id: user.token_id,
+            person: user.person.clone(),
             channel: AuditChannel::Dashboard,
         }
     }

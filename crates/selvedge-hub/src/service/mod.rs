@@ -7,6 +7,7 @@ mod rows;
 mod submit;
 
 use selvedge_core::model::TaskId;
+use selvedge_protocol::PersonId;
 use selvedge_store::fault;
 use selvedge_store::hub::{AuditActor, AuditChannel, ChangeAnswer, TaskChange, TaskView};
 use serde::de::DeserializeOwned;
@@ -26,10 +27,12 @@ use crate::plans;
 pub(crate) struct Actor {
     /// The tenant whose tasks the user sees.
     pub(crate) tenant: String,
-    /// The name of the user's token, which is recorded.
+    /// The name of the user's token, or of the person, which is recorded.
     pub(crate) name: String,
     /// The user's token.
     pub(crate) token_id: Option<Uuid>,
+    /// The person, if they signed in at the identity provider.
+    pub(crate) person: Option<PersonId>,
     /// How the user reached the hub.
     pub(crate) channel: AuditChannel,
 }
@@ -39,6 +42,7 @@ impl From<Actor> for AuditActor {
         Self {
             name: actor.name,
             token_id: actor.token_id,
+            person: actor.person,
             channel: actor.channel,
         }
     }

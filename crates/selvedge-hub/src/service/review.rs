@@ -3,7 +3,7 @@
 
 use selvedge_core::machine::{Input, JournalState, decide};
 use selvedge_core::model::{
-    ENVELOPE_VERSION, Envelope, Event, ReviewRecord, ReviewTarget, RunId, Timestamp,
+    ENVELOPE_VERSION, Envelope, Event, ReviewRecord, ReviewTarget, RunId, TaskId, Timestamp,
 };
 use selvedge_protocol::lease::LeaseError;
 use selvedge_protocol::{ReviewDecision, TaskState};
@@ -43,7 +43,7 @@ pub(crate) async fn review(
             "must not be empty: why is the work rejected?",
         ));
     }
-    if !may_review(hub, &view, &actor.name) {
+    if !may_review(hub, &view, actor).await? {
         return Err(ServiceError::Forbidden(
             "the submitter of a task may not review it on this hub; ask another reviewer"
                 .to_owned(),
@@ -76,9 +76,24 @@ pub(crate) async fn record_held_decision(
     Ok(hub.store.record_audit(view.row.task_id, audit).await?)
 }
 
-/// Whether a user may review a task, as far as it depends on who submitted it. Tokens of one name count as one user.
-pub(crate) fn may_review(hub: &Hub, view: &TaskView, user: &str) -> bool {
-    !(hub.settings.forbid_self_review && view.submitted_by == user)
+/// Whether a user may review a task, as far as it depends on who submitted it, or the plan that it is a subtask of. Two
+/// people are compared by their identities. Tokens of one name count as one user, and so does a person with a token of
+/// that name.
+pub(crate) async fn may_review(
+    hub: &Hub,
+    view: &TaskView,
+    user: &Actor,
+) -> Result<bool, HubStoreError> {
+    if !hub.settings.forbid_self_review {
+        return Ok(true);
+    }
+    let plan = view.part_of.as_ref().map(|part| part.plan);
+    let task = plan.map_or(view.row.task_id, |plan| TaskId::new(plan.uuid()));
+    let submitter = hub.store.submitting_person(task).await?;
+    Ok(match (&user.person, submitter) {
+        (Some(reviewer), Some(submitter)) => *reviewer != submitter,
+        _ => view.submitted_by != user.name,
+    })
 }
 
 /// The attempt to review, while the task awaits a review.

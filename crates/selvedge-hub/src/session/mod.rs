@@ -108,7 +108,7 @@ impl WorkerSession {
             return SessionEnd::ProtocolError;
         };
         let mut access = self.hub.active_access.open(AccessKey {
-            token_id: self.identity.token_id,
+            token_id: Some(self.identity.token_id),
             session_id: None,
         });
         let (outgoing, mut waiting) = mpsc::channel(OUTGOING_BUFFER);

@@ -11,7 +11,12 @@ use tokio::time::timeout;
 use crate::harness::{HttpAnswer, TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, by_test, hello};
 
 /// Opens an event stream and returns once it contains a text.
-async fn open_stream(hub: &TestHub, path: &str, credential: &str, text: &str) -> TcpStream {
+pub(crate) async fn open_stream(
+    hub: &TestHub,
+    path: &str,
+    credential: &str,
+    text: &str,
+) -> TcpStream {
     let mut socket = TcpStream::connect(&hub.host).await.unwrap();
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{credential}\r\n\r\n",
@@ -32,7 +37,7 @@ async fn open_stream(hub: &TestHub, path: &str, credential: &str, text: &str) ->
     socket
 }
 
-async fn wait_for_end(mut socket: TcpStream) {
+pub(crate) async fn wait_for_end(mut socket: TcpStream) {
     let mut rest = Vec::new();
     let ended = timeout(TEST_TIMEOUT, socket.read_to_end(&mut rest)).await;
     ended.expect("the stream ends").unwrap();
@@ -56,7 +61,7 @@ async fn id_of(hub: &TestHub, admin: &str, secret: &str) -> String {
     found.unwrap().1
 }
 
-async fn delete(hub: &TestHub, admin: &str, path: &str) -> HttpAnswer {
+pub(crate) async fn delete(hub: &TestHub, admin: &str, path: &str) -> HttpAnswer {
     hub.request("DELETE", path, Some(admin), "", b"").await
 }
 

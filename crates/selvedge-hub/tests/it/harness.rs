@@ -127,9 +127,14 @@ impl TestHub {
     }
 
     /// Stops the hub and starts it again.
-    pub(crate) async fn restart(mut self) -> Self {
-        self.running.take().unwrap().stop().await;
+    pub(crate) async fn restart(self) -> Self {
         let settings = self.hub.settings().clone();
+        self.restart_with(settings).await
+    }
+
+    /// Stops the hub and starts it again with other settings.
+    pub(crate) async fn restart_with(mut self, settings: HubSettings) -> Self {
+        self.running.take().unwrap().stop().await;
         let database = self.database.clone();
         let store = Arc::downgrade(self.hub.store());
         drop(self);

@@ -12,6 +12,7 @@ mod capabilities;
 mod harness;
 mod infrastructure;
 mod limits;
+mod people;
 mod probes;
 mod replicas;
 mod reviews;
@@ -55,6 +56,10 @@ over_both!(
     access::dashboard_session_is_not_the_token_and_ends,
     access::tasks_show_their_branch_and_are_filtered_by_it,
     access::worker_of_a_name_in_use_is_refused,
+    people::person_signs_in_and_is_recorded,
+    people::sign_in_is_bound_to_its_browser_and_completed_once,
+    people::session_of_a_person_ends_with_its_streams,
+    people::people_of_one_name_may_review_each_other,
     probes::counters_never_decrease_and_separate_accepted_work,
     reviews::review_by_the_submitter_can_be_forbidden,
     schedules::schedule_submits_one_task_for_all_missed_times,

@@ -12,7 +12,7 @@ use crate::harness::{
 };
 
 /// Hands in an attempt that needs a review.
-async fn hand_in(worker: &mut TestWorker, attempt: u32) {
+pub(crate) async fn hand_in(worker: &mut TestWorker, attempt: u32) {
     let lease = worker.next_assignment().await.lease;
     let begin = begin_run(entry(&lease, 1), attempt);
     worker.send_acknowledged(&begin, 1).await;

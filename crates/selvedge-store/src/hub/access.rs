@@ -1,8 +1,11 @@
 //! Who has access, and who did what: sessions of the dashboard, and the audit log.
 
+use selvedge_protocol::PersonId;
 use uuid::Uuid;
 
+use super::error::HubStoreError;
 use super::rows::ApiToken;
+use super::sqlite::columns::damaged;
 
 /// How a user reached the hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,10 +42,12 @@ impl AuditChannel {
 /// The user of an operation, as the audit log records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditActor {
-    /// The name of the user's token.
+    /// The name of the user's token, or of the person.
     pub name: String,
-    /// The token; `None` for a program on the database.
+    /// The token; `None` for a person and for a program on the database.
     pub token_id: Option<Uuid>,
+    /// The person, if they signed in at the identity provider.
+    pub person: Option<PersonId>,
     /// How the user reached the hub.
     pub channel: AuditChannel,
 }
@@ -53,8 +58,15 @@ impl AuditActor {
         Self {
             name: name.to_owned(),
             token_id: None,
+            person: None,
             channel: AuditChannel::Database,
         }
+    }
+
+    /// The stored form of the person.
+    pub(crate) fn person_column(&self) -> Option<String> {
+        // It contains only text, which always has a JSON form.
+        self.person.as_ref().and_then(|it| person_column(it).ok())
     }
 }
 
@@ -225,13 +237,114 @@ pub enum RevokeOutcome {
     LastAdministrator,
 }
 
+/// A person who signed in at the identity provider, with the rights of their roles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    /// Who it is.
+    pub id: PersonId,
+    /// The name to show.
+    pub name: String,
+    /// The tenant whose tasks the person sees.
+    pub tenant: String,
+    /// The names of their scopes.
+    pub scopes: Vec<String>,
+}
+
+/// The stored form of a person's identity.
+pub(crate) fn person_column(person: &PersonId) -> Result<String, HubStoreError> {
+    serde_json::to_string(person).map_err(damaged)
+}
+
+/// Reads the stored form of a person's identity.
+pub(crate) fn read_person_column(text: &str) -> Result<PersonId, HubStoreError> {
+    serde_json::from_str(text).map_err(damaged)
+}
+
+/// Whose session it will be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NewSessionOwner {
+    /// The token that the user signed in with.
+    Token(Uuid),
+    /// A person.
+    Person(Person),
+}
+
+impl NewSessionOwner {
+    /// The token, if it is one.
+    pub(crate) fn token_id(&self) -> Option<Uuid> {
+        match self {
+            Self::Token(token_id) => Some(*token_id),
+            Self::Person(_) => None,
+        }
+    }
+
+    /// The person, if it is one.
+    pub(crate) fn person(&self) -> Option<&Person> {
+        match self {
+            Self::Token(_) => None,
+            Self::Person(person) => Some(person),
+        }
+    }
+}
+
+/// Whose session it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SessionOwner {
+    /// The token that the user signed in with. The session ends with it.
+    Token(ApiToken),
+    /// A person.
+    Person(Person),
+}
+
+impl SessionOwner {
+    /// The name of the token or the person.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Token(token) => &token.name,
+            Self::Person(person) => &person.name,
+        }
+    }
+
+    /// The tenant whose tasks the user sees.
+    pub fn tenant(&self) -> &str {
+        match self {
+            Self::Token(token) => &token.tenant,
+            Self::Person(person) => &person.tenant,
+        }
+    }
+
+    /// The names of the scopes.
+    pub fn scopes(&self) -> &[String] {
+        match self {
+            Self::Token(token) => &token.scopes,
+            Self::Person(person) => &person.scopes,
+        }
+    }
+
+    /// The token, if the user signed in with one.
+    pub fn token_id(&self) -> Option<Uuid> {
+        match self {
+            Self::Token(token) => Some(token.token_id),
+            Self::Person(_) => None,
+        }
+    }
+
+    /// The person, if they signed in at the identity provider.
+    pub fn person(&self) -> Option<&Person> {
+        match self {
+            Self::Token(_) => None,
+            Self::Person(person) => Some(person),
+        }
+    }
+}
+
 /// A session to store: contains only the hash of the cookie's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewLoginSession {
     /// Its public id.
     pub session_id: Uuid,
-    /// The token that the user signed in with.
-    pub token_id: Uuid,
+    /// Whose session it will be.
+    pub owner: NewSessionOwner,
     /// SHA-256 of the cookie's value.
     pub hash: [u8; 32],
     /// How long it lasts without use, in milliseconds.
@@ -247,8 +360,8 @@ pub struct NewLoginSession {
 pub struct LoginSession {
     /// Its public id.
     pub session_id: Uuid,
-    /// The token that the user signed in with.
-    pub token: ApiToken,
+    /// Whose session it is.
+    pub owner: SessionOwner,
     /// Milliseconds since 1970.
     pub created_at: i64,
     /// When it was last used, to the minute: milliseconds since 1970.

@@ -25,7 +25,7 @@ mod webhooks;
 
 pub use access::{
     AuditAction, AuditActor, AuditChannel, AuditEntry, AuditOrder, AuditQuery, LoginSession,
-    NewLoginSession, RevokeOutcome, TaskAudit,
+    NewLoginSession, NewSessionOwner, Person, RevokeOutcome, SessionOwner, TaskAudit,
 };
 pub use apply::apply;
 pub use change::{ChangeAnswer, ChangeOutcome, JournalLine, StoredAttempt, TaskChange, WriteSet};

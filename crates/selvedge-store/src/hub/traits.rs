@@ -5,8 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 
 use selvedge_core::model::TaskId;
-use selvedge_protocol::FileRef;
 use selvedge_protocol::lease::LeaseRules;
+use selvedge_protocol::{FileRef, PersonId};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -164,6 +164,9 @@ pub trait TokenStore: Send + Sync {
         session_id: Uuid,
         by: AuditActor,
     ) -> StoreFuture<'_, bool>;
+    /// Records that a sign-in at the identity provider was completed, for so many milliseconds; `false` if it was
+    /// completed before.
+    fn complete_sign_in(&self, hash: [u8; 32], lasts_ms: i64) -> StoreFuture<'_, bool>;
     /// Records that a session was used now.
     fn touch_session(&self, session_id: Uuid) -> StoreFuture<'_, ()>;
     /// Those of the given tokens and sessions that give access no longer.
@@ -181,6 +184,8 @@ pub trait AuditStore: Send + Sync {
     fn record_audit(&self, task: TaskId, audit: TaskAudit) -> StoreFuture<'_, ()>;
     /// Reads entries.
     fn audit_entries(&self, query: AuditQuery) -> StoreFuture<'_, Vec<AuditEntry>>;
+    /// The person who submitted a task; `None` if a token or the hub did.
+    fn submitting_person(&self, task: TaskId) -> StoreFuture<'_, Option<PersonId>>;
     /// Removes at most `limit` entries that are older than so many milliseconds; returns their number.
     fn purge_audit(&self, older_than_ms: i64, limit: usize) -> StoreFuture<'_, u64>;
 }

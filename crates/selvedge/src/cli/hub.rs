@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::hub_oidc::OidcArgs;
 use super::server_settings::ServerConfigArgs;
 use crate::logging::LogFormat;
 
@@ -43,7 +44,8 @@ pub(crate) struct ServeArgs {
     /// Host name that clients may use, in addition to the address. Repeatable.
     #[arg(long = "host", value_name = "NAME")]
     pub(crate) hosts: Vec<String>,
-    /// URL by which users reach the hub, for links in webhook messages [default: the first --host, or the address].
+    /// URL by which users reach the hub, for links in webhook messages and the sign-in with --oidc-issuer [default: the
+    /// first --host, or the address].
     #[arg(long, value_name = "URL", value_hint = clap::ValueHint::Url)]
     pub(crate) public_url: Option<String>,
     /// Certificate chain, in PEM.
@@ -88,6 +90,9 @@ pub(crate) struct ServeArgs {
     /// How long a session of the dashboard lasts at most.
     #[arg(long, value_name = "HOURS", default_value_t = 168, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) session_hours: u64,
+    /// Sign-in of people.
+    #[command(flatten)]
+    pub(crate) oidc: OidcArgs,
     /// Refuse reviews of a task by its own submitter.
     #[arg(long)]
     pub(crate) forbid_self_review: bool,

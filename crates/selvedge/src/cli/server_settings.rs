@@ -15,6 +15,8 @@ use crate::error::CliError;
 
 /// Commands whose options can come from a file and from variables, with the prefix of the variables.
 const SERVERS: [(&str, &str); 2] = [("hub", "SELVEDGE_HUB_"), ("worker", "SELVEDGE_WORKER_")];
+/// Tables of the file: their keys are the options whose names begin with the table's.
+const TABLES: [&str; 2] = ["oidc", "oidc_roles"];
 /// Options that select the file or print something, and are only flags.
 const FLAGS_ONLY: [&str; 4] = ["config", "print-config", "help", "version"];
 
@@ -321,20 +323,43 @@ fn read_file(path: &Path, options: &[&Arg]) -> Result<Vec<(String, LayerValue)>,
         let at = error.span().map_or(0, |span| span.start);
         CliError::usage(format!("{}: {}", place(at), error.message()))
     })?;
-    let mut values = Vec::new();
-    for (key, value) in table.into_inner() {
-        let at = place(key.span().start);
-        let key = key.into_inner();
+    let mut values: Vec<(String, LayerValue)> = Vec::new();
+    let mut entries = Vec::new();
+    flatten_tables(table.into_inner(), "", &mut entries);
+    for (key, offset, value) in entries {
+        let at = place(offset);
         let found = options
             .iter()
             .find(|option| long_name(option).is_some_and(|long| key_of(long) == key));
         let Some(option) = found else {
             return Err(unknown_key(&at, &key, options));
         };
-        let value = file_value(option, value.into_inner(), at)?;
-        values.push((option.get_long().unwrap_or_default().to_owned(), value));
+        let long = option.get_long().unwrap_or_default();
+        if values.iter().any(|(name, _)| name == long) {
+            return Err(CliError::usage(format!("{at}: `{key}` is set twice")));
+        }
+        let value = file_value(option, value, at)?;
+        values.push((long.to_owned(), value));
     }
     Ok(values)
+}
+
+/// Lists the keys of a table and of the tables in it that contain options, with their offsets. The key of an option in a
+/// table begins with the name of the table.
+fn flatten_tables<'a>(
+    table: DeTable<'a>,
+    prefix: &str,
+    entries: &mut Vec<(String, usize, DeValue<'a>)>,
+) {
+    for (key, value) in table {
+        let name = format!("{prefix}{}", key.get_ref());
+        match value.into_inner() {
+            DeValue::Table(inner) if TABLES.contains(&name.as_str()) => {
+                flatten_tables(inner, &format!("{name}_"), entries);
+            }
+            value => entries.push((name, key.span().start, value)),
+        }
+    }
 }
 
 fn unknown_key(at: &str, key: &str, options: &[&Arg]) -> CliError {

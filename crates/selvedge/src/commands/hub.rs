@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::environment;
+use super::hub_oidc::{read_client_secret, sign_in_settings};
 use super::hub_recovery::recover_admin;
 use super::run_checks::build_runtime;
 use super::token_file::NewTokenFile;
@@ -40,7 +41,7 @@ pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
         // First, so that errors are in the log's format.
         logging::start(args.log_format)?;
     }
-    let settings = hub_settings(args).map_err(|error| args.config.with_origins(error))?;
+    let mut settings = hub_settings(args).map_err(|error| args.config.with_origins(error))?;
     if args.command.is_none() {
         require_encryption(args).map_err(|error| args.config.with_origins(error))?;
     }
@@ -53,6 +54,9 @@ pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
             let store = open_store(args, &settings).await?;
             recover_admin(store.as_ref(), out.as_deref()).await
         });
+    }
+    if let Some(oidc) = &mut settings.oidc {
+        oidc.client_secret = read_client_secret(&args.oidc)?;
     }
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(chain), Some(key)) => Some(ReloadableTls::load(chain, key).map_err(CliError::usage)?),
@@ -86,7 +90,8 @@ async fn serve(
             .hint("choose another address with --listen")
     })?;
     let at = listener.local_addr().map_err(CliError::infrastructure)?;
-    settings.hosts = allowed_hosts(&args.hosts, at);
+    let hosts = allowed_hosts(&args.hosts, at);
+    settings.hosts.extend(hosts);
     let default_url = || default_public_url(&settings, args.hosts.first(), args.behind_proxy, at);
     settings.public_url = Some(settings.public_url.clone().unwrap_or_else(default_url));
     let hub = Hub::new(store, settings);
@@ -306,15 +311,23 @@ fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
     if let Some((scheme, _)) = scheme.filter(|(scheme, _)| !is_postgres(scheme)) {
         return Err(unsupported_database(scheme));
     }
-    let public_url = args.public_url.as_deref().map(parse_public_url);
+    let public_url = args
+        .public_url
+        .as_deref()
+        .map(parse_public_url)
+        .transpose()?;
+    let https = args.tls_cert.is_some() || args.behind_proxy;
+    let sign_in = sign_in_settings(&args.oidc, public_url.as_deref(), https)?;
     let hours = |count: u64| Duration::from_secs(count.saturating_mul(3_600));
     let days = |count: u64| hours(count.saturating_mul(24));
     Ok(HubSettings {
         name: args.name.clone(),
         timing: LeaseTiming::of_ttl(Duration::from_millis(args.lease_ttl)),
         defaults,
-        https: args.tls_cert.is_some() || args.behind_proxy,
-        public_url: public_url.transpose()?,
+        https,
+        hosts: sign_in.iter().map(|it| it.host.clone()).collect(),
+        oidc: sign_in.map(|it| it.settings),
+        public_url,
         webhooks_allow_private: args.webhooks_allow_private,
         webhook_retry: Duration::from_millis(args.webhook_retry),
         retention: days(args.retention_days),

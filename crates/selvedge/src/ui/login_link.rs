@@ -114,6 +114,7 @@ impl Authenticator for OneTimeLoginLink {
             can_act: true,
             tenant: None,
             token_id: None,
+            person: None,
             session_id: None,
         });
         Box::pin(async move { Ok(user) })

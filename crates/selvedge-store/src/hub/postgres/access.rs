@@ -1,6 +1,7 @@
 //! Sessions of the dashboard, the audit log, and the state of the database.
 
 use selvedge_core::model::TaskId;
+use selvedge_protocol::PersonId;
 use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
@@ -9,7 +10,7 @@ use super::columns::{NOW, PostgresColumns, int, text};
 use super::tokens::{TOKEN_COLUMNS, read_token};
 use crate::hub::access::{
     AuditAction, AuditActor, AuditChannel, AuditEntry, AuditOrder, AuditQuery, LoginSession,
-    NewLoginSession, TaskAudit,
+    NewLoginSession, Person, SessionOwner, TaskAudit, person_column, read_person_column,
 };
 use crate::hub::error::HubStoreError;
 use crate::hub::sqlite::columns::damaged;
@@ -20,25 +21,44 @@ pub(super) fn token_is_valid() -> String {
     format!("t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > {NOW})")
 }
 
+/// Whether the token of a session `s`, if it has one, is valid now.
+fn owner_is_valid() -> String {
+    format!("(s.token_id IS NULL OR ({}))", token_is_valid())
+}
+
 fn session_is_open() -> String {
     format!("s.ended_at IS NULL AND s.expires_at > {NOW} AND s.last_used_at + s.idle_ms > {NOW}")
 }
 
-/// Columns of a session and of its token.
-fn session_columns() -> String {
-    format!("{TOKEN_COLUMNS}, s.session_id, s.created_at, s.last_used_at, s.expires_at, s.idle_ms")
-}
+/// Columns of a session.
+const SESSION_COLUMNS: &str =
+    "s.session_id, s.created_at, s.last_used_at, s.expires_at, s.idle_ms, s.person";
+/// Columns of the person whose session it is.
+const PERSON_COLUMNS: &str = "s.name, s.tenant, s.scopes";
 
 fn read_session(row: &Row) -> Result<LoginSession, HubStoreError> {
     let mut cells = PostgresColumns::of(row);
-    let token = read_token(&mut cells)?;
+    let (session_id, created_at, last_used_at) = (cells.next()?, cells.next()?, cells.next()?);
+    let (expires_at, idle_ms) = (cells.next()?, cells.next()?);
+    let person: Option<&str> = cells.next()?;
+    let (name, tenant): (Option<String>, Option<String>) = (cells.next()?, cells.next()?);
+    let scopes: Option<&str> = cells.next()?;
+    let owner = match person {
+        None => SessionOwner::Token(read_token(&mut cells)?),
+        Some(person) => SessionOwner::Person(Person {
+            id: read_person_column(person)?,
+            name: name.unwrap_or_default(),
+            tenant: tenant.unwrap_or_default(),
+            scopes: serde_json::from_str(scopes.unwrap_or_default()).map_err(damaged)?,
+        }),
+    };
     Ok(LoginSession {
-        session_id: cells.next()?,
-        token,
-        created_at: cells.next()?,
-        last_used_at: cells.next()?,
-        expires_at: cells.next()?,
-        idle_ms: cells.next()?,
+        session_id,
+        owner,
+        created_at,
+        last_used_at,
+        expires_at,
+        idle_ms,
     })
 }
 
@@ -50,15 +70,22 @@ impl PostgresHub {
     ) -> Result<(), HubStoreError> {
         let sql = format!(
             "WITH made AS (
-                 INSERT INTO login_session (session_id, token_id, hash, created_at, last_used_at, expires_at, idle_ms)
-                 SELECT $1, $2, $3, now, now, now + $4::bigint, $5::bigint FROM (SELECT {NOW} AS now) AS clock
+                 INSERT INTO login_session (session_id, token_id, hash, created_at, last_used_at, expires_at, idle_ms,
+                                            person, name, tenant, scopes)
+                 SELECT $1, $2, $3, now, now, now + $4::bigint, $5::bigint, $11, $12, $13, $14
+                 FROM (SELECT {NOW} AS now) AS clock
                  ON CONFLICT (session_id) DO NOTHING
-                 RETURNING token_id, created_at
+                 RETURNING token_id, created_at, name, tenant
              )
-             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
-             SELECT made.created_at, t.tenant, $6, $7, $8, $9, $10, 'token ' || t.name
-             FROM made JOIN token t USING (token_id)"
+             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
+             SELECT made.created_at, coalesce(t.tenant, made.tenant), $6, $7, $8, $9, $10,
+                    coalesce('token ' || t.name, 'person ' || made.name), $15
+             FROM made LEFT JOIN token t USING (token_id)"
         );
+        let person = session.owner.person();
+        let id = person.map(|it| person_column(&it.id)).transpose()?;
+        let scopes = person.map(|it| serde_json::to_string(&it.scopes));
+        let scopes = scopes.transpose().map_err(damaged)?;
         let actor = &session.actor;
         let (name, channel) = (text(&actor.name), actor.channel.as_str());
         let subject = session.session_id.to_string();
@@ -66,7 +93,7 @@ impl PostgresHub {
             &sql,
             &[
                 &session.session_id,
-                &session.token_id,
+                &session.owner.token_id(),
                 &session.hash.as_slice(),
                 &session.lasts_ms,
                 &session.idle_ms,
@@ -75,6 +102,11 @@ impl PostgresHub {
                 &channel,
                 &AuditAction::StartSession.as_str(),
                 &subject,
+                &id,
+                &person.map(|it| text(&it.name)),
+                &person.map(|it| text(&it.tenant)),
+                &scopes,
+                &actor.person_column(),
             ],
         )
         .await
@@ -86,10 +118,10 @@ impl PostgresHub {
         hash: [u8; 32],
     ) -> Result<Option<LoginSession>, HubStoreError> {
         let sql = format!(
-            "SELECT {} FROM login_session s JOIN token t USING (token_id) WHERE s.hash = $1 AND {} AND {}",
-            session_columns(),
+            "SELECT {SESSION_COLUMNS}, {PERSON_COLUMNS}, {TOKEN_COLUMNS}
+             FROM login_session s LEFT JOIN token t USING (token_id) WHERE s.hash = $1 AND {} AND {}",
             session_is_open(),
-            token_is_valid()
+            owner_is_valid()
         );
         let rows = self.rows(&sql, &[&hash.as_slice()]).await?;
         rows.first().map(read_session).transpose()
@@ -100,11 +132,12 @@ impl PostgresHub {
         tenant: &str,
     ) -> Result<Vec<LoginSession>, HubStoreError> {
         let sql = format!(
-            "SELECT {} FROM login_session s JOIN token t USING (token_id)
-             WHERE t.tenant = $1 AND {} AND {} ORDER BY s.created_at DESC, s.session_id DESC",
-            session_columns(),
+            "SELECT {SESSION_COLUMNS}, {PERSON_COLUMNS}, {TOKEN_COLUMNS}
+             FROM login_session s LEFT JOIN token t USING (token_id)
+             WHERE coalesce(t.tenant, s.tenant) = $1 AND {} AND {}
+             ORDER BY s.created_at DESC, s.session_id DESC",
             session_is_open(),
-            token_is_valid()
+            owner_is_valid()
         );
         let rows = self.rows(&sql, &[&text(tenant)]).await?;
         rows.iter().map(read_session).collect()
@@ -120,12 +153,16 @@ impl PostgresHub {
     ) -> Result<bool, HubStoreError> {
         let sql = format!(
             "WITH gone AS (
-                 UPDATE login_session s SET ended_at = {NOW} FROM token t
-                 WHERE s.session_id = $1 AND t.token_id = s.token_id AND t.tenant = $2 AND {}
-                 RETURNING s.ended_at, t.tenant, t.name
+                 UPDATE login_session s SET ended_at = {NOW}
+                 WHERE s.session_id = $1 AND {}
+                   AND (s.tenant = $2 OR EXISTS (
+                        SELECT 1 FROM token t WHERE t.token_id = s.token_id AND t.tenant = $2))
+                 RETURNING s.ended_at, s.token_id, s.name
              )
-             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
-             SELECT ended_at, tenant, $3, $4, $5, $6, $7, 'token ' || name FROM gone
+             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
+             SELECT ended_at, $2, $3, $4, $5, $6, $7,
+                    coalesce('token ' || t.name, 'person ' || gone.name), $8
+             FROM gone LEFT JOIN token t USING (token_id)
              RETURNING 1",
             session_is_open()
         );
@@ -140,9 +177,29 @@ impl PostgresHub {
                     &by.channel.as_str(),
                     &AuditAction::EndSession.as_str(),
                     &session.to_string(),
+                    &by.person_column(),
                 ],
             )
             .await?;
+        Ok(!rows.is_empty())
+    }
+
+    /// Records a completed sign-in, and removes the records that nobody needs any longer. If the connection is
+    /// lost after the commit, the repeated statement returns `false`, and the person has to sign in again.
+    pub(super) async fn complete_sign_in_once(
+        &self,
+        hash: [u8; 32],
+        lasts_ms: i64,
+    ) -> Result<bool, HubStoreError> {
+        let sql = format!(
+            "WITH old AS (
+                 DELETE FROM completed_sign_in WHERE hash IN (
+                     SELECT hash FROM completed_sign_in WHERE expires_at < {NOW} FOR UPDATE SKIP LOCKED)
+             )
+             INSERT INTO completed_sign_in VALUES ($1, {NOW} + $2::bigint)
+             ON CONFLICT DO NOTHING RETURNING 1"
+        );
+        let rows = self.rows(&sql, &[&hash.as_slice(), &lasts_ms]).await?;
         Ok(!rows.is_empty())
     }
 
@@ -156,9 +213,10 @@ impl PostgresHub {
                  SELECT 1 FROM token t WHERE t.token_id = id AND {valid})
              UNION ALL
              SELECT id FROM unnest($2::uuid[]) AS given (id) WHERE NOT EXISTS (
-                 SELECT 1 FROM login_session s JOIN token t USING (token_id)
-                 WHERE s.session_id = id AND {open} AND {valid})",
+                 SELECT 1 FROM login_session s LEFT JOIN token t USING (token_id)
+                 WHERE s.session_id = id AND {open} AND {owner})",
             open = session_is_open(),
+            owner = owner_is_valid(),
             valid = token_is_valid()
         );
         let rows = self.rows(&sql, &[&tokens, &sessions]).await?;
@@ -182,7 +240,7 @@ async fn audit_entries(
         ),
     };
     let sql = format!(
-        "SELECT seq, at, tenant, actor, token_id, channel, action, subject, detail FROM audit
+        "SELECT seq, at, tenant, actor, token_id, channel, action, subject, detail, person FROM audit
          WHERE tenant = $1 AND seq > $2 AND ($3::bigint IS NULL OR seq < $3)
            AND ($4::text IS NULL OR actor = $4)
            AND ($5::text IS NULL OR action = $5)
@@ -211,6 +269,8 @@ fn read_entry(row: &Row) -> Result<AuditEntry, HubStoreError> {
     let (seq, at, tenant) = (cells.count()?, cells.next()?, cells.next()?);
     let (name, token_id) = (cells.next()?, cells.next()?);
     let (channel, action): (&str, &str) = (cells.next()?, cells.next()?);
+    let (subject, detail) = (cells.next()?, cells.next()?);
+    let person: Option<&str> = cells.next()?;
     Ok(AuditEntry {
         seq,
         at,
@@ -218,11 +278,12 @@ fn read_entry(row: &Row) -> Result<AuditEntry, HubStoreError> {
         actor: AuditActor {
             name,
             token_id,
+            person: person.map(read_person_column).transpose()?,
             channel: AuditChannel::parse(channel).ok_or_else(|| damaged(channel))?,
         },
         action: AuditAction::parse(action).ok_or_else(|| damaged(action))?,
-        subject: cells.next()?,
-        detail: cells.next()?,
+        subject,
+        detail,
     })
 }
 
@@ -230,8 +291,8 @@ impl AuditStore for PostgresHub {
     fn record_audit(&self, task: TaskId, audit: TaskAudit) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let sql = format!(
-                "INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
-                 SELECT {NOW}, tenant, $2, $3, $4, $5, task_id::text, $6 FROM request WHERE task_id = $1"
+                "INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
+                 SELECT {NOW}, tenant, $2, $3, $4, $5, task_id::text, $6, $7 FROM request WHERE task_id = $1"
             );
             let TaskAudit {
                 actor,
@@ -247,6 +308,7 @@ impl AuditStore for PostgresHub {
                     &actor.channel.as_str(),
                     &action.as_str(),
                     &text(detail),
+                    &actor.person_column(),
                 ],
             )
             .await
@@ -256,6 +318,15 @@ impl AuditStore for PostgresHub {
 
     fn audit_entries(&self, query: AuditQuery) -> StoreFuture<'_, Vec<AuditEntry>> {
         Box::pin(audit_entries(self, query))
+    }
+
+    fn submitting_person(&self, task: TaskId) -> StoreFuture<'_, Option<PersonId>> {
+        Box::pin(async move {
+            let sql = "SELECT person FROM task_submitter WHERE task_id = $1";
+            let rows = self.rows(sql, &[&task.uuid()]).await?;
+            let first = rows.first().map(|row| row.try_get::<_, &str>(0));
+            first.transpose()?.map(read_person_column).transpose()
+        })
     }
 
     fn purge_audit(&self, older_than_ms: i64, limit: usize) -> StoreFuture<'_, u64> {

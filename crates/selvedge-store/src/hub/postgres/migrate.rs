@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/004_webhooks.sql"),
     include_str!("migrations/005_audit.sql"),
     include_str!("migrations/006_retries.sql"),
+    include_str!("migrations/007_people.sql"),
 ];
 
 /// Migrates the schema to this program's version; another hub that starts at the same time waits.

@@ -36,9 +36,10 @@ const INSERT: &str = "
         SELECT *, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
         FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[],
                     $7::text[], $8::smallint[], $9::text[], $10::integer[], $11::text[], $13::uuid[],
-                    $14::text[], $15::uuid[], $16::text[], $17::text[], $18::text[])
+                    $14::text[], $15::uuid[], $16::text[], $17::text[], $18::text[],
+                    $19::text[])
              AS a (task_id, tenant, submitted_by, retry_of, title, agent, place, priority, labels,
-                   max_attempts, body, part_of, subtask, actor_token, channel, action, detail)
+                   max_attempts, body, part_of, subtask, actor_token, channel, action, detail, person)
     ), taken AS (
         INSERT INTO request (task_id, tenant, submitted_by, retry_of, title, agent, place, priority,
                              max_attempts, created_at, body, part_of, subtask)
@@ -53,10 +54,14 @@ const INSERT: &str = "
                t.created_at
         FROM taken t JOIN asked a ON a.task_id = t.task_id
     ), audited AS (
-        INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
+        INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
         SELECT t.created_at, a.tenant, a.submitted_by, a.actor_token, a.channel, a.action,
-               a.task_id::text, a.detail
+               a.task_id::text, a.detail, a.person
         FROM taken t JOIN asked a ON a.task_id = t.task_id WHERE a.channel IS NOT NULL
+    ), submitter AS (
+        INSERT INTO task_submitter
+        SELECT a.task_id, a.person
+        FROM taken t JOIN asked a ON a.task_id = t.task_id WHERE a.person IS NOT NULL
     ), told AS (
         INSERT INTO log SELECT task_no, 1, created_at, '{\"type\":\"submitted\"}' FROM taken
     )
@@ -259,6 +264,7 @@ async fn insert(
         .collect();
     let actors = jobs.iter().map(|job| job.actor.as_ref());
     let actor_tokens: Vec<Option<Uuid>> = actors.clone().map(|it| it?.token_id).collect();
+    let people: Vec<Option<String>> = actors.clone().map(|it| it?.person_column()).collect();
     let channels: Vec<Option<&str>> = actors.map(|it| Some(it?.channel.as_str())).collect();
     let audits = jobs.iter().map(|job| job.audit());
     let (actions, details): (Vec<&str>, Vec<String>) = audits
@@ -287,6 +293,7 @@ async fn insert(
                 &channels,
                 &actions,
                 &details,
+                &people,
             ],
         )
         .await?;

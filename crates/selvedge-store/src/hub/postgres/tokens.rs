@@ -28,8 +28,8 @@ fn insert_token_query(condition: &str) -> String {
              ON CONFLICT (token_id) DO UPDATE SET name = token.name
              RETURNING *, xmax = 0 AS is_new
          ), audited AS (
-             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
-             SELECT created_at, tenant, $8, $9, $10, $11, token_id::text, $12 FROM t WHERE is_new
+             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
+             SELECT created_at, tenant, $8, $9, $10, $11, token_id::text, $12, $13 FROM t WHERE is_new
          )
          SELECT {TOKEN_COLUMNS} FROM t"
     )
@@ -85,12 +85,13 @@ impl PostgresHub {
             "WITH gone AS (
                  UPDATE token SET revoked_at = {NOW} WHERE token_id = $1 RETURNING token_id, revoked_at
              )
-             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
-             SELECT revoked_at, $2, $3, $4, $5, $6, token_id::text, $7 FROM gone"
+             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
+             SELECT revoked_at, $2, $3, $4, $5, $6, token_id::text, $7, $8 FROM gone"
         );
         let actor = text(&by.name);
         let (channel, action) = (by.channel.as_str(), AuditAction::RevokeToken.as_str());
-        let values: [&(dyn ToSql + Sync); 7] = [
+        let person = by.person_column();
+        let values: [&(dyn ToSql + Sync); 8] = [
             &token_id,
             &tenant,
             &actor,
@@ -98,6 +99,7 @@ impl PostgresHub {
             &channel,
             &action,
             &name,
+            &person,
         ];
         transaction.execute(&sql, &values).await?;
         transaction.commit().await?;
@@ -117,6 +119,7 @@ struct NewTokenColumns<'a> {
     channel: &'static str,
     action: &'static str,
     detail: String,
+    person: Option<String>,
 }
 
 impl<'a> NewTokenColumns<'a> {
@@ -132,10 +135,11 @@ impl<'a> NewTokenColumns<'a> {
             channel: token.created_by.channel.as_str(),
             action: AuditAction::CreateToken.as_str(),
             detail: text(&token.audit_detail()).into_owned(),
+            person: token.created_by.person_column(),
         })
     }
 
-    fn values(&self) -> [&(dyn ToSql + Sync); 12] {
+    fn values(&self) -> [&(dyn ToSql + Sync); 13] {
         [
             &self.token.token_id,
             &self.name,
@@ -149,6 +153,7 @@ impl<'a> NewTokenColumns<'a> {
             &self.channel,
             &self.action,
             &self.detail,
+            &self.person,
         ]
     }
 }
@@ -232,6 +237,10 @@ impl TokenStore for PostgresHub {
         by: AuditActor,
     ) -> StoreFuture<'_, bool> {
         Box::pin(async move { self.end_session_row(&tenant, session_id, &by).await })
+    }
+
+    fn complete_sign_in(&self, hash: [u8; 32], lasts_ms: i64) -> StoreFuture<'_, bool> {
+        Box::pin(async move { self.complete_sign_in_once(hash, lasts_ms).await })
     }
 
     fn touch_session(&self, session_id: Uuid) -> StoreFuture<'_, ()> {

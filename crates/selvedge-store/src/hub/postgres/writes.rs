@@ -56,10 +56,11 @@ const FILES: &str = "
     ON CONFLICT (task_no, name) DO UPDATE SET hash = excluded.hash, size = excluded.size";
 
 const AUDIT: &str = "
-    INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
-    SELECT a.at, r.tenant, a.actor, a.token_id, a.channel, a.action, r.task_id::text, a.detail
-    FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[])
-         AS a (task_no, at, actor, token_id, channel, action, detail)
+    INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
+    SELECT a.at, r.tenant, a.actor, a.token_id, a.channel, a.action, r.task_id::text, a.detail, a.person
+    FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[],
+                $8::text[])
+         AS a (task_no, at, actor, token_id, channel, action, detail, person)
     JOIN request r ON r.task_no = a.task_no";
 
 /// The prepared statements.
@@ -168,6 +169,7 @@ struct AuditColumns {
     at: Vec<i64>,
     actors: Vec<String>,
     tokens: Vec<Option<Uuid>>,
+    people: Vec<Option<String>>,
     channels: Vec<&'static str>,
     actions: Vec<&'static str>,
     details: Vec<String>,
@@ -179,6 +181,7 @@ impl AuditColumns {
         self.at.push(now);
         self.actors.push(text(&audit.actor.name).into_owned());
         self.tokens.push(audit.actor.token_id);
+        self.people.push(audit.actor.person_column());
         self.channels.push(audit.actor.channel.as_str());
         self.actions.push(audit.action.as_str());
         self.details.push(text(&audit.detail).into_owned());
@@ -355,6 +358,7 @@ impl BatchWrites {
                 &audit.channels,
                 &audit.actions,
                 &audit.details,
+                &audit.people,
             ];
             flight.add(&with.audit, values);
         }

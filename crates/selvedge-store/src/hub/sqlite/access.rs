@@ -6,14 +6,16 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use selvedge_core::model::TaskId;
+use selvedge_protocol::PersonId;
 use uuid::Uuid;
 
 use super::SqliteHub;
 use super::columns::{damaged, parsed};
 use super::tokens::{TOKEN_COLUMNS, read_token};
+
 use crate::hub::access::{
     AuditAction, AuditActor, AuditChannel, AuditEntry, AuditOrder, AuditQuery, LoginSession,
-    NewLoginSession, TaskAudit,
+    NewLoginSession, Person, SessionOwner, TaskAudit, person_column, read_person_column,
 };
 use crate::hub::error::HubStoreError;
 use crate::hub::traits::{AuditStore, DatabaseStatus, StoreFuture};
@@ -24,8 +26,12 @@ pub(super) const TOKEN_IS_VALID: &str =
 /// Whether a session `s` has not ended by itself at `:now`.
 const SESSION_IS_OPEN: &str =
     "s.ended_at IS NULL AND s.expires_at > :now AND s.last_used_at + s.idle_ms > :now";
+/// Whether the token of a session `s`, if it has one, is valid at `:now`.
+const OWNER_IS_VALID: &str = "(s.token_id IS NULL OR (t.revoked_at IS NULL \
+    AND (t.expires_at IS NULL OR t.expires_at > :now)))";
 const SESSION_COLUMNS: &str = "s.session_id, s.created_at AS session_created_at, \
-    s.last_used_at AS session_last_used_at, s.expires_at AS session_expires_at, s.idle_ms";
+    s.last_used_at AS session_last_used_at, s.expires_at AS session_expires_at, s.idle_ms, \
+    s.person, s.name AS person_name, s.tenant AS person_tenant, s.scopes AS person_scopes";
 
 /// Identifies a file, whatever its name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +60,8 @@ pub(super) fn insert_audit(
     (action, subject, detail): (AuditAction, &str, &str),
 ) -> Result<(), HubStoreError> {
     db.prepare_cached(
-        "INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        "INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?
     .execute(params![
         now,
@@ -66,7 +72,19 @@ pub(super) fn insert_audit(
         action.as_str(),
         subject,
         detail,
+        actor.person_column(),
     ])?;
+    Ok(())
+}
+
+/// Records the person who submits a task.
+pub(super) fn insert_submitter(
+    db: &Connection,
+    task: TaskId,
+    person: &PersonId,
+) -> Result<(), HubStoreError> {
+    db.prepare_cached("INSERT INTO task_submitter VALUES (?1, ?2)")?
+        .execute(params![task.to_string(), person_column(person)?])?;
     Ok(())
 }
 
@@ -89,16 +107,23 @@ pub(super) fn insert_session(
     session: &NewLoginSession,
     now: i64,
 ) -> Result<(), HubStoreError> {
+    let person = session.owner.person();
+    let scopes = person.map(|it| serde_json::to_string(&it.scopes));
     db.execute(
-        "INSERT INTO login_session (session_id, token_id, hash, created_at, last_used_at, expires_at, idle_ms)
-         VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6)",
+        "INSERT INTO login_session (session_id, token_id, hash, created_at, last_used_at, expires_at, idle_ms,
+                                    person, name, tenant, scopes)
+         VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         params![
             session.session_id.to_string(),
-            session.token_id.to_string(),
+            session.owner.token_id().map(|id| id.to_string()),
             session.hash,
             now,
             now.saturating_add(session.lasts_ms),
             session.idle_ms,
+            person.map(|it| person_column(&it.id)).transpose()?,
+            person.map(|it| &it.name),
+            person.map(|it| &it.tenant),
+            scopes.transpose().map_err(damaged)?,
         ],
     )?;
     audit_session(
@@ -117,12 +142,12 @@ fn audit_session(
     actor: &AuditActor,
     action: AuditAction,
 ) -> Result<(), HubStoreError> {
-    let (tenant, token): (String, String) = db.query_row(
-        "SELECT tenant, name FROM token JOIN login_session USING (token_id) WHERE session_id = ?1",
+    let (tenant, detail): (String, String) = db.query_row(
+        "SELECT coalesce(t.tenant, s.tenant), coalesce('token ' || t.name, 'person ' || s.name)
+         FROM login_session s LEFT JOIN token t USING (token_id) WHERE s.session_id = ?1",
         [session.to_string()],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    let detail = format!("token {token}");
     let what = (action, &*session.to_string(), detail.as_str());
     insert_audit(db, now, &tenant, actor, what)
 }
@@ -133,8 +158,8 @@ pub(super) fn find_session(
     now: i64,
 ) -> Result<Option<LoginSession>, HubStoreError> {
     let mut query = db.prepare_cached(&format!(
-        "SELECT {TOKEN_COLUMNS}, {SESSION_COLUMNS} FROM login_session s JOIN token t USING (token_id)
-         WHERE s.hash = :hash AND {SESSION_IS_OPEN} AND {TOKEN_IS_VALID}"
+        "SELECT {TOKEN_COLUMNS}, {SESSION_COLUMNS} FROM login_session s LEFT JOIN token t USING (token_id)
+         WHERE s.hash = :hash AND {SESSION_IS_OPEN} AND {OWNER_IS_VALID}"
     ))?;
     let found = query.query_row(named_params! {":hash": hash, ":now": now}, |row| {
         Ok(read_session(row))
@@ -148,8 +173,8 @@ pub(super) fn list_sessions(
     now: i64,
 ) -> Result<Vec<LoginSession>, HubStoreError> {
     let mut query = db.prepare_cached(&format!(
-        "SELECT {TOKEN_COLUMNS}, {SESSION_COLUMNS} FROM login_session s JOIN token t USING (token_id)
-         WHERE t.tenant = :tenant AND {SESSION_IS_OPEN} AND {TOKEN_IS_VALID}
+        "SELECT {TOKEN_COLUMNS}, {SESSION_COLUMNS} FROM login_session s LEFT JOIN token t USING (token_id)
+         WHERE coalesce(t.tenant, s.tenant) = :tenant AND {SESSION_IS_OPEN} AND {OWNER_IS_VALID}
          ORDER BY s.created_at DESC, s.session_id DESC"
     ))?;
     let mut rows = query.query(named_params! {":tenant": tenant, ":now": now})?;
@@ -161,9 +186,22 @@ pub(super) fn list_sessions(
 }
 
 fn read_session(row: &Row<'_>) -> Result<LoginSession, HubStoreError> {
+    let person: Option<String> = row.get("person")?;
+    let owner = match person {
+        None => SessionOwner::Token(read_token(row)?),
+        Some(person) => {
+            let scopes: String = row.get("person_scopes")?;
+            SessionOwner::Person(Person {
+                id: read_person_column(&person)?,
+                name: row.get("person_name")?,
+                tenant: row.get("person_tenant")?,
+                scopes: serde_json::from_str(&scopes).map_err(damaged)?,
+            })
+        }
+    };
     Ok(LoginSession {
         session_id: parsed(&row.get::<_, String>("session_id")?)?,
-        token: read_token(row)?,
+        owner,
         created_at: row.get("session_created_at")?,
         last_used_at: row.get("session_last_used_at")?,
         expires_at: row.get("session_expires_at")?,
@@ -182,7 +220,8 @@ pub(super) fn end_session(
         &format!(
             "UPDATE login_session AS s SET ended_at = :now
              WHERE s.session_id = :session AND {SESSION_IS_OPEN}
-               AND s.token_id IN (SELECT token_id FROM token WHERE tenant = :tenant)"
+               AND (s.tenant = :tenant
+                    OR s.token_id IN (SELECT token_id FROM token WHERE tenant = :tenant))"
         ),
         named_params! {":session": session.to_string(), ":tenant": tenant, ":now": now},
     )?;
@@ -190,6 +229,21 @@ pub(super) fn end_session(
         audit_session(db, now, session, by, AuditAction::EndSession)?;
     }
     Ok(changed > 0)
+}
+
+/// Records a completed sign-in, and removes the records that nobody needs any longer.
+pub(super) fn complete_sign_in(
+    db: &Connection,
+    hash: [u8; 32],
+    lasts_ms: i64,
+    now: i64,
+) -> Result<bool, HubStoreError> {
+    db.execute("DELETE FROM completed_sign_in WHERE expires_at < ?1", [now])?;
+    let added = db.execute(
+        "INSERT INTO completed_sign_in VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+        params![hash, now.saturating_add(lasts_ms)],
+    )?;
+    Ok(added > 0)
 }
 
 pub(super) fn find_ended_access(
@@ -203,8 +257,8 @@ pub(super) fn find_ended_access(
     ))?;
     let mut session_query = db.prepare_cached(&format!(
         "SELECT EXISTS (
-             SELECT 1 FROM login_session s JOIN token t USING (token_id)
-             WHERE s.session_id = :id AND {SESSION_IS_OPEN} AND {TOKEN_IS_VALID})"
+             SELECT 1 FROM login_session s LEFT JOIN token t USING (token_id)
+             WHERE s.session_id = :id AND {SESSION_IS_OPEN} AND {OWNER_IS_VALID})"
     ))?;
     let mut ended = Vec::new();
     for (query, ids) in [(&mut token_query, tokens), (&mut session_query, sessions)] {
@@ -225,7 +279,7 @@ fn audit_entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>,
     };
     let number = |seq: u64| i64::try_from(seq).unwrap_or(i64::MAX);
     let mut statement = db.prepare_cached(&format!(
-        "SELECT seq, at, tenant, actor, token_id, channel, action, subject, detail FROM audit
+        "SELECT seq, at, tenant, actor, token_id, channel, action, subject, detail, person FROM audit
          WHERE tenant = :tenant AND seq > :after AND (:before IS NULL OR seq < :before)
            AND (:actor IS NULL OR actor = :actor)
            AND (:action IS NULL OR action = :action)
@@ -246,6 +300,7 @@ fn audit_entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>,
         let channel: String = row.get("channel")?;
         let action: String = row.get("action")?;
         let token: Option<String> = row.get("token_id")?;
+        let person: Option<String> = row.get("person")?;
         entries.push(AuditEntry {
             seq: row.get("seq")?,
             at: row.get("at")?,
@@ -253,6 +308,7 @@ fn audit_entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>,
             actor: AuditActor {
                 name: row.get("actor")?,
                 token_id: token.map(|id| parsed(&id)).transpose()?,
+                person: person.as_deref().map(read_person_column).transpose()?,
                 channel: AuditChannel::parse(&channel).ok_or_else(|| damaged(&channel))?,
             },
             action: AuditAction::parse(&action).ok_or_else(|| damaged(&action))?,
@@ -278,6 +334,16 @@ impl AuditStore for SqliteHub {
 
     fn audit_entries(&self, query: AuditQuery) -> StoreFuture<'_, Vec<AuditEntry>> {
         Box::pin(self.read(move |db| audit_entries(db, &query)))
+    }
+
+    fn submitting_person(&self, task: TaskId) -> StoreFuture<'_, Option<PersonId>> {
+        Box::pin(self.read(move |db| {
+            let mut query =
+                db.prepare_cached("SELECT person FROM task_submitter WHERE task_id = ?1")?;
+            let found = query.query_row([task.to_string()], |row| row.get::<_, String>(0));
+            let found = found.optional()?;
+            found.as_deref().map(read_person_column).transpose()
+        }))
     }
 
     fn purge_audit(&self, older_than_ms: i64, limit: usize) -> StoreFuture<'_, u64> {

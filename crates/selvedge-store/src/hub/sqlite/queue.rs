@@ -249,6 +249,9 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreErro
         let (action, detail) = task.audit();
         let what = (action, &*task.task_id.to_string(), detail.as_str());
         access::insert_audit(db, now, &task.tenant, actor, what)?;
+        if let Some(person) = &actor.person {
+            access::insert_submitter(db, task.task_id, person)?;
+        }
     }
     Ok(number)
 }

@@ -1,9 +1,11 @@
 //! Tokens of administrators, sessions of the dashboard, and the audit log.
 
 use selvedge_core::model::{ReviewRecord, ReviewTarget};
+use selvedge_protocol::PersonId;
 use selvedge_store::hub::{
     AuditAction, AuditActor, AuditChannel, AuditEntry, AuditOrder, AuditQuery, HubStore,
-    NewApiToken, NewLoginSession, RevokeOutcome, TaskAudit, TaskChange,
+    NewApiToken, NewLoginSession, NewSessionOwner, Person, RevokeOutcome, SessionOwner, TaskAudit,
+    TaskChange,
 };
 use uuid::Uuid;
 
@@ -14,6 +16,7 @@ fn ada() -> AuditActor {
     AuditActor {
         name: "ada".to_owned(),
         token_id: Some(Uuid::from_u128(1)),
+        person: None,
         channel: AuditChannel::Api,
     }
 }
@@ -64,7 +67,7 @@ const DAY: i64 = 24 * 3_600_000;
 fn session(number: u8, token: u128, idle_ms: i64, lasts_ms: i64) -> NewLoginSession {
     NewLoginSession {
         session_id: Uuid::from_u128(1_000 + u128::from(number)),
-        token_id: Uuid::from_u128(token),
+        owner: NewSessionOwner::Token(Uuid::from_u128(token)),
         hash: [number; 32],
         idle_ms,
         lasts_ms,
@@ -106,7 +109,7 @@ pub(super) async fn session_ends_with_its_token_its_limits_and_on_request(fixtur
     assert_eq!(ended().await, ids(&[2, 3]));
     let found = store.find_session_by_hash([1; 32]).await.unwrap();
     let found = found.expect("an open session");
-    assert_eq!(found.token.token_id, Uuid::from_u128(1));
+    assert_eq!(found.owner.token_id(), Some(Uuid::from_u128(1)));
     assert_eq!(found.expires_at, found.created_at + HOUR);
     while store.now().await.unwrap() <= found.last_used_at {}
     store.touch_session(found.session_id).await.unwrap();
@@ -143,6 +146,100 @@ pub(super) async fn session_ends_with_its_token_its_limits_and_on_request(fixtur
     let mut all = ids(&[1, 2, 3, 4]);
     all.insert(0, Uuid::from_u128(1));
     assert_eq!(ended().await, all);
+}
+
+fn ada_the_person() -> Person {
+    Person {
+        id: PersonId {
+            issuer: "https://login.example".to_owned(),
+            subject: "1234".to_owned(),
+        },
+        name: "Ada".to_owned(),
+        tenant: "default".to_owned(),
+        scopes: vec!["submit".to_owned()],
+    }
+}
+
+pub(super) async fn session_of_a_person_has_no_token(fixture: StoreFixture) {
+    const HOUR: i64 = 3_600_000;
+    let store = fixture.open().await;
+    let (token_ada, ada) = (ada(), ada_the_person());
+    let actor = AuditActor {
+        name: ada.name.clone(),
+        token_id: None,
+        person: Some(ada.id.clone()),
+        channel: AuditChannel::Dashboard,
+    };
+    let new = NewLoginSession {
+        owner: NewSessionOwner::Person(ada.clone()),
+        actor: actor.clone(),
+        ..session(1, 1, HOUR, HOUR)
+    };
+    let id = new.session_id;
+    store.insert_session(new).await.unwrap();
+    let found = store.find_session_by_hash([1; 32]).await.unwrap();
+    let found = found.expect("an open session");
+    assert_eq!(found.owner, SessionOwner::Person(ada.clone()));
+    let tenants = ["default", "other"].map(str::to_owned);
+    let [own, other] = tenants.clone().map(|tenant| store.list_sessions(tenant));
+    assert_eq!(own.await.unwrap(), [found]);
+    assert!(other.await.unwrap().is_empty());
+    let ended = store.find_ended_access(vec![], vec![id]).await.unwrap();
+    assert!(ended.is_empty(), "{ended:?}");
+
+    let mut new = task(1, 0, &[]);
+    new.actor = Some(actor.clone());
+    new.submitted_by.clone_from(&actor.name);
+    let by_ada = new.task_id;
+    store.submit(new.clone()).await.unwrap();
+    store.submit(new).await.unwrap();
+    let mut new = task(2, 0, &[]);
+    new.actor = Some(token_ada);
+    let by_token = new.task_id;
+    store.submit(new).await.unwrap();
+    let submitter = async |task| store.submitting_person(task).await.unwrap();
+    assert_eq!(submitter(by_ada).await, Some(ada.id));
+    assert_eq!(submitter(by_token).await, None);
+
+    let [own, other] = tenants.map(|tenant| store.end_session(tenant, id, actor.clone()));
+    assert!(!other.await.unwrap());
+    assert!(own.await.unwrap());
+    assert_eq!(store.find_session_by_hash([1; 32]).await.unwrap(), None);
+    let ended = store.find_ended_access(vec![], vec![id]).await.unwrap();
+    assert_eq!(ended, [id]);
+    let cancel = TaskChange::Cancel {
+        actor: actor.clone(),
+        reason: String::new(),
+    };
+    apply_change(store.as_ref(), by_ada, cancel).await;
+    let all = entries(store.as_ref(), AuditOrder::NewestFirst { before: None }, 10).await;
+    let own = all.iter().filter(|entry| entry.actor == actor);
+    let actions: Vec<_> = own.map(|entry| entry.action).collect();
+    assert_eq!(
+        actions,
+        [
+            AuditAction::CancelTask,
+            AuditAction::EndSession,
+            AuditAction::SubmitTask,
+            AuditAction::StartSession,
+        ]
+    );
+    assert_eq!(all[1].detail, "person Ada");
+}
+
+pub(super) async fn sign_in_is_completed_once(fixture: StoreFixture) {
+    let store = fixture.open().await;
+    let complete = async |number: u8, lasts_ms| {
+        let completed = store.complete_sign_in([number; 32], lasts_ms).await;
+        completed.unwrap()
+    };
+    assert!(complete(1, 60_000).await);
+    assert!(!complete(1, 60_000).await);
+    let (one, two) = tokio::join!(complete(2, 60_000), complete(2, 60_000));
+    assert!(one != two, "{one} {two}");
+    // What has expired is forgotten: then the hub refuses the sign-in by its time.
+    assert!(complete(3, -1).await && complete(4, 0).await);
+    assert!(complete(3, 60_000).await);
 }
 
 async fn entries(store: &dyn HubStore, order: AuditOrder, limit: usize) -> Vec<AuditEntry> {

@@ -68,10 +68,12 @@ async fn list_sessions(hub: &HubClient, format: OutputFormat) -> Result<u8, CliE
 }
 
 fn session_line(row: &SessionRow) -> String {
+    let person = row.person.as_ref().map(|person| &person.name);
+    let name = row.token.as_ref().or(person).map_or("", String::as_str);
     format!(
         "{}  {:<24}  {}",
         style::strong(&row.id),
-        one_line(&row.token, 24),
+        one_line(name, 24),
         style::dim(format!(
             "since {}, used {}, until {}",
             row.created_at.strftime("%Y-%m-%d %H:%M"),

@@ -31,12 +31,16 @@ fn hub_flags_replace_variables_which_replace_the_file() {
         &env,
         "listen = \"127.0.0.1:0\"\nretention_days = 5\nname = \"file\"\n\n\
          host = [\"a.example\", \"b.example\"]\nbehind_proxy = true\n\
-         database = \"postgres://hub:secret@db.example/selvedge\"\n",
+         database = \"postgres://hub:secret@db.example/selvedge\"\n\
+         [oidc]\nissuer = \"https://login.example\"\nclient_id = \"hub\"\nclient_secret_file = \"s\"\n\
+         [oidc.roles]\nviewer = [\"cn=all,dc=example\", \"b\"]\nadmin = \"file\"\n",
         &[
             ("SELVEDGE_HUB_RETENTION_DAYS", "9"),
             ("SELVEDGE_HUB_NAME", "variable"),
             ("SELVEDGE_HUB_BEHIND_PROXY", "false"),
             ("SELVEDGE_HUB_CHECKS", "command,git_clean"),
+            ("SELVEDGE_HUB_OIDC_ROLES_ADMIN", "ops,leads"),
+            ("SELVEDGE_HUB_PUBLIC_URL", "http://hub.example"),
             // Set by Kubernetes for a service named `selvedge-hub`.
             ("SELVEDGE_HUB_PORT_7700_TCP", "tcp://10.0.0.1:7700"),
         ],
@@ -65,6 +69,16 @@ fn hub_flags_replace_variables_which_replace_the_file() {
             file(7),
         ),
         ("default_max_verification_retries = 0", "default".to_owned()),
+        ("oidc_issuer = \"https://login.example\"", file(9)),
+        (
+            "oidc_roles_viewer = [\"cn=all,dc=example\", \"b\"]",
+            file(13),
+        ),
+        (
+            "oidc_roles_admin = [\"ops\", \"leads\"]",
+            "env SELVEDGE_HUB_OIDC_ROLES_ADMIN".to_owned(),
+        ),
+        ("oidc_session_hours = 12", "default".to_owned()),
     ] {
         let found = listed.iter().find(|(it, _)| it == setting);
         assert_eq!(found.map(|(_, it)| it), Some(&origin), "{}", out.stdout);
@@ -163,6 +177,56 @@ fn invalid_hub_options_are_refused_with_their_origin() {
     out.assert_code(2);
     let expected = "invalid hub URL `hub.example`";
     assert!(out.stderr.contains(expected), "{}", out.stderr);
+    let provider = "[oidc]\nissuer = \"https://login.example\"\n";
+    let client = format!("{provider}client_id = \"hub\"\nclient_secret_file = \"absent\"\n");
+    let role = format!("{client}[oidc.roles]\nviewer = [\"all\"]\n");
+    let unencrypted = role.replace("https://login", "http://login");
+    let proxied = &["--behind-proxy", "--public-url", "https://hub.example"][..];
+    for (file, flags, expected) in [
+        (
+            "[oidc]\nisuer = 1\n",
+            &[][..],
+            &[
+                "hub.toml:2: unknown key `oidc_isuer`",
+                "did you mean `oidc_issuer`?",
+            ][..],
+        ),
+        ("[oidz]\nissuer = 1\n", &[], &["unknown key `oidz`"]),
+        (
+            "oidc_issuer = \"a\"\n[oidc]\nissuer = \"b\"\n",
+            &[],
+            &["`oidc_issuer` is set twice"],
+        ),
+        (
+            provider,
+            &[],
+            &["--oidc-client-id", "--oidc-client-secret-file"],
+        ),
+        (
+            &role,
+            &[],
+            &["--public-url is missing", "/login/sso/callback"],
+        ),
+        (&unencrypted, proxied, &["must begin with `https://`"]),
+        (&client, proxied, &["nobody has a role"]),
+        (&role, proxied, &["cannot read absent"]),
+        (
+            &role,
+            &["--public-url", "https://hub.example"],
+            &["the hub serves plain HTTP"],
+        ),
+        (
+            &role,
+            &["--public-url", "http://hub.example/selvedge"],
+            &["must not have a path"],
+        ),
+    ] {
+        let out = hub(&env, file, &[], flags);
+        out.assert_code(2);
+        for text in expected {
+            assert!(out.stderr.contains(text), "{file}: {}", out.stderr);
+        }
+    }
     let missing = env.selvedge(["hub", "--config", "missing.toml"]).run();
     missing.assert_code(2);
     assert!(missing.stderr.contains("cannot read missing.toml"));
