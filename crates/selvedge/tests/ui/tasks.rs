@@ -276,7 +276,7 @@ fn numbers_of_insights_lead_to_their_tasks() {
     follow(".shares .s-lost a", "1 task");
     follow(".numbers a[href*='result=caught']", "0 tasks");
     follow(".plot:first-child .bars li:last-child a", "6 tasks");
-    follow("td a[href*='finding=early_exit']", "1 task");
+    follow("th a[href*='finding=early_exit']", "1 task");
     follow("th a[href*='check=tests']", "1 task");
     browser.open_url(&format!("{}/stats", ui.origin));
     let plots = browser.run_script(
