@@ -26,7 +26,7 @@ pub(crate) struct Caller(pub(crate) ApiToken);
 impl From<Caller> for Actor {
     fn from(Caller(token): Caller) -> Self {
         Self {
-            tenant: token.tenant,
+            project: token.project,
             name: token.name,
             token_id: Some(token.token_id),
             person: None,

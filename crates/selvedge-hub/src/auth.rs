@@ -25,7 +25,7 @@ pub struct GeneratedToken {
 /// creator, unless that is a program on the database.
 pub fn generate_token(
     name: &str,
-    tenant: &str,
+    project: &str,
     scopes: &[Scope],
     lasts_ms: Option<i64>,
 ) -> Result<GeneratedToken, getrandom::Error> {
@@ -34,7 +34,7 @@ pub fn generate_token(
         identity: NewApiToken {
             token_id: Uuid::now_v7(),
             name: name.to_owned(),
-            tenant: tenant.to_owned(),
+            project: project.to_owned(),
             scopes: scopes
                 .iter()
                 .map(|scope| scope.as_str().to_owned())

@@ -12,7 +12,7 @@ const MAX_TITLE_CHARS: usize = 200;
 pub(crate) fn new_task(
     task: &Task,
     task_id: TaskId,
-    tenant: &str,
+    project: &str,
     submitted_by: &str,
 ) -> Result<NewTask, HubStoreError> {
     let is_plan = !task.subtasks.is_empty();
@@ -21,7 +21,7 @@ pub(crate) fn new_task(
         serde_json::to_string(task).map_err(|error| HubStoreError::Damaged(error.to_string()))?;
     Ok(NewTask {
         task_id,
-        tenant: tenant.to_owned(),
+        project: project.to_owned(),
         submitted_by: submitted_by.to_owned(),
         actor: None,
         retry_of: None,

@@ -18,9 +18,9 @@ const WRITE_BATCH: usize = 64;
 /// Number of latest tasks whose repeated ends are recognised.
 const MEASURED: usize = 256;
 
-/// The statistics of every run of a tenant.
-pub(crate) async fn load_all(hub: &Hub, tenant: &str) -> Result<Vec<RunStats>, HubStoreError> {
-    let lines = hub.store().run_stats(tenant.to_owned()).await?;
+/// The statistics of every run of a project.
+pub(crate) async fn load_all(hub: &Hub, project: &str) -> Result<Vec<RunStats>, HubStoreError> {
+    let lines = hub.store().run_stats(project.to_owned()).await?;
     let mut stats = Vec::with_capacity(lines.len());
     let mut new: Vec<NewRunStats> = Vec::new();
     for line in lines {

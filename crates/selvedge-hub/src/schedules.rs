@@ -96,7 +96,7 @@ async fn submit(hub: &Hub, schedule: &Schedule, at: i64) -> Result<TaskId, Servi
         .map_err(|error| ServiceError::Conflict(error.detail().to_owned()))?;
     let hash: [u8; 32] = Sha256::digest(schedule.body.as_bytes()).into();
     let actor = Actor {
-        tenant: schedule.tenant.clone(),
+        project: schedule.project.clone(),
         name: schedule.created_by.clone(),
         token_id: schedule.created_by_token,
         person: None,

@@ -65,7 +65,7 @@ pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
         worker: lease.worker.clone(),
         priority: view.priority,
         labels: labels(view, task.as_ref()),
-        tenant: view.tenant.clone(),
+        project: view.project.clone(),
         unplaceable: None,
         retry_of: view.retry_of,
         cancel_reason: lease.cancel.clone(),

@@ -68,9 +68,9 @@ pub struct TaskRow {
     /// Labels that a worker must have.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// The tenant that owns it.
-    #[serde(default)]
-    pub tenant: String,
+    /// The project that owns it; called `tenant` by older hubs.
+    #[serde(default, alias = "tenant")]
+    pub project: String,
     /// Why no worker can currently run it, if none can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unplaceable: Option<String>,

@@ -173,8 +173,9 @@ pub struct TokenRow {
     pub scopes: Vec<Scope>,
     /// The first characters of the secret, by which a person recognizes it.
     pub prefix: String,
-    /// The tenant whose tasks it can access.
-    pub tenant: String,
+    /// The project whose tasks it can access; called `tenant` by older hubs.
+    #[serde(alias = "tenant")]
+    pub project: String,
     /// Creation time.
     pub created_at: Timestamp,
     /// Expiry time.

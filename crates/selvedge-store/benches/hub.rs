@@ -148,7 +148,7 @@ fn entry(granted: &Assignment, seq: u64, kind: EntryKind) -> TaskChange {
 fn task(number: usize) -> NewTask {
     NewTask {
         task_id: TaskId::new(Uuid::now_v7()),
-        tenant: "default".to_owned(),
+        project: "default".to_owned(),
         submitted_by: "bench".to_owned(),
         actor: Some(AuditActor {
             name: "bench".to_owned(),

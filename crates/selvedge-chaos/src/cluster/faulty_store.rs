@@ -253,8 +253,8 @@ impl Queue for FaultyStore {
         tasks(filter: ListFilter, limit: usize) -> ListPage;
         list_tasks(filter: TaskFilter, page: TaskPageRequest) -> Vec<TaskView>;
         task_counts(filter: TaskFilter) -> TaskCounts;
-        queue_latencies(tenant: String, limit: usize) -> Vec<i64>;
-        run_stats(tenant: String) -> Vec<RunStatsRow>;
+        queue_latencies(project: String, limit: usize) -> Vec<i64>;
+        run_stats(project: String) -> Vec<RunStatsRow>;
         saved_run_stats(tasks: Vec<TaskId>) -> Vec<(TaskId, String)>;
         task_bodies(tasks: Vec<TaskId>) -> Vec<(TaskId, String)>;
         save_run_stats(stats: Vec<NewRunStats>) -> ();
@@ -288,7 +288,7 @@ impl BlobStore for FaultyStore {
 impl ScheduleStore for FaultyStore {
     delegate! {
         insert_schedule(schedule: NewSchedule) -> ();
-        schedules(tenant: String) -> Vec<Schedule>;
+        schedules(project: String) -> Vec<Schedule>;
         due_schedules() -> Vec<Schedule>;
         move_schedule(
             schedule: Uuid,
@@ -303,7 +303,7 @@ impl ScheduleStore for FaultyStore {
 impl WebhookStore for FaultyStore {
     delegate! {
         insert_webhook(webhook: NewWebhook, by: AuditActor) -> ();
-        webhooks(tenant: String) -> Vec<Webhook>;
+        webhooks(project: String) -> Vec<Webhook>;
         delete_webhook(webhook: Uuid, by: AuditActor) -> bool;
         claim_deliveries(claim_ms: i64, limit: usize) -> Vec<ClaimedDelivery>;
         record_try(result: DeliveryResult) -> ();
@@ -321,8 +321,8 @@ impl TokenStore for FaultyStore {
         touch_tokens(tokens: Vec<Uuid>) -> ();
         insert_session(session: NewLoginSession) -> ();
         find_session_by_hash(hash: [u8; 32]) -> Option<LoginSession>;
-        list_sessions(tenant: String) -> Vec<LoginSession>;
-        end_session(tenant: String, session_id: Uuid, by: AuditActor) -> bool;
+        list_sessions(project: String) -> Vec<LoginSession>;
+        end_session(project: String, session_id: Uuid, by: AuditActor) -> bool;
         complete_sign_in(hash: [u8; 32], lasts_ms: i64) -> bool;
         touch_session(session_id: Uuid) -> ();
         find_ended_access(tokens: Vec<Uuid>, sessions: Vec<Uuid>) -> Vec<Uuid>;

@@ -158,8 +158,8 @@ pub struct DashboardUser {
     pub name: String,
     /// Whether the user may review, cancel and retry tasks.
     pub can_act: bool,
-    /// Tenant whose tasks the user sees, where there are several; passed to every query.
-    pub tenant: Option<String>,
+    /// Project whose tasks the user sees, where there are several; passed to every query.
+    pub project: Option<String>,
     /// The user's token, where users have tokens.
     pub token_id: Option<Uuid>,
     /// The person, if they signed in at the identity provider.

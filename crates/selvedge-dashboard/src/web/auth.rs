@@ -340,7 +340,7 @@ mod tests {
         let user = DashboardUser {
             name: "ada".to_owned(),
             can_act: true,
-            tenant: None,
+            project: None,
             token_id: None,
             person: None,
             session_id: None,

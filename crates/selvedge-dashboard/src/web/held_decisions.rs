@@ -328,7 +328,7 @@ mod tests {
                 user: DashboardUser {
                     name: "ann".to_owned(),
                     can_act: true,
-                    tenant: None,
+                    project: None,
                     token_id: None,
                     person: None,
                     session_id: None,

@@ -54,7 +54,7 @@ pub(super) async fn list(
         return Err(ApiError::field("limit", detail));
     }
     let entries = hub.store.audit_entries(AuditQuery {
-        tenant: caller.0.tenant,
+        project: caller.0.project,
         actor: params.actor,
         action: action.transpose()?,
         subject: params.subject,

@@ -55,6 +55,6 @@ pub(super) async fn retry_figures(
         .zone
         .map(|zone| TimeZone::get(&zone).map_err(|_| ApiError::field("zone", "unknown time zone")));
     let zone = zone.transpose()?.unwrap_or(TimeZone::UTC);
-    let run_stats = run_stats::load_all(&hub, &caller.0.tenant).await?;
+    let run_stats = run_stats::load_all(&hub, &caller.0.project).await?;
     Ok(Json(StatsReport::from_runs(&run_stats, since, &zone)))
 }

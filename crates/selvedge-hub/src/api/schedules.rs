@@ -21,14 +21,14 @@ use crate::service::{Actor, parse_json};
 use crate::task_rows::timestamp;
 use crate::validate;
 
-/// Maximum number of schedules of a tenant.
+/// Maximum number of schedules of a project.
 const MAX_SCHEDULES: usize = 500;
 
 pub(super) async fn list(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<SchedulePage>, ApiError> {
-    let schedules = hub.store.schedules(caller.0.tenant).await?;
+    let schedules = hub.store.schedules(caller.0.project).await?;
     Ok(Json(SchedulePage {
         schedules: schedules.iter().map(schedule_row).collect(),
     }))
@@ -48,7 +48,7 @@ pub(super) async fn create(
         return Err(ApiError::field("task.task_id", detail));
     }
     let next_at = next_time(&hub, &request.cron).await?;
-    let existing = hub.store.schedules(caller.0.tenant.clone()).await?;
+    let existing = hub.store.schedules(caller.0.project.clone()).await?;
     if existing.len() >= MAX_SCHEDULES {
         return Err(ApiError::conflict(format!(
             "there are already {MAX_SCHEDULES} schedules; remove one first"
@@ -57,7 +57,7 @@ pub(super) async fn create(
     let schedule_id = Uuid::now_v7();
     let new = NewSchedule {
         schedule_id,
-        tenant: caller.0.tenant.clone(),
+        project: caller.0.project.clone(),
         name: name.to_owned(),
         cron: request.cron,
         body: task,
@@ -134,7 +134,7 @@ async fn next_time(hub: &Hub, cron: &str) -> Result<i64, ApiError> {
 }
 
 async fn find(hub: &Hub, caller: &Caller, schedule: &str) -> Result<Schedule, ApiError> {
-    let all = hub.store.schedules(caller.0.tenant.clone()).await?;
+    let all = hub.store.schedules(caller.0.project.clone()).await?;
     let found = all
         .into_iter()
         .find(|it| it.schedule_id.to_string() == schedule);

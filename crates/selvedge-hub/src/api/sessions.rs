@@ -19,7 +19,7 @@ pub(super) async fn list(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<SessionPage>, ApiError> {
-    let sessions = hub.store.list_sessions(caller.0.tenant).await?;
+    let sessions = hub.store.list_sessions(caller.0.project).await?;
     Ok(Json(SessionPage {
         sessions: sessions.iter().map(session_row).collect(),
     }))
@@ -50,8 +50,8 @@ pub(super) async fn end(
     let missing = || ApiError::not_found("session");
     let id: Uuid = session.parse().map_err(|_| missing())?;
     let actor = Actor::from(caller);
-    let tenant = actor.tenant.clone();
-    if !hub.store.end_session(tenant, id, actor.into()).await? {
+    let project = actor.project.clone();
+    if !hub.store.end_session(project, id, actor.into()).await? {
         return Err(missing());
     }
     hub.active_access.end_session(id);

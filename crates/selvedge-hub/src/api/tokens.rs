@@ -26,7 +26,7 @@ pub(super) async fn list(
     let all = hub.store.list_tokens().await?;
     let own = all
         .iter()
-        .filter(|identity| identity.tenant == caller.0.tenant);
+        .filter(|identity| identity.project == caller.0.project);
     Ok(Json(TokenPage {
         tokens: own.map(token_row).collect(),
     }))
@@ -47,7 +47,7 @@ pub(super) async fn create_token(
     if lasts.is_some_and(|lasts| lasts <= 0) {
         return Err(ApiError::field("expires_at", "must be in the future"));
     }
-    let mut generated = generate_token(name, &caller.0.tenant, &request.scopes, lasts)
+    let mut generated = generate_token(name, &caller.0.project, &request.scopes, lasts)
         .map_err(|_| ApiError::no_random_numbers())?;
     generated.identity.created_by = Actor::from(caller).into();
     let identity = hub.store.insert_token(generated.identity).await?;
@@ -66,7 +66,7 @@ pub(super) async fn revoke(
 ) -> Result<StatusCode, ApiError> {
     let all = hub.store.list_tokens().await?;
     let found = all.iter().find(|identity| {
-        identity.tenant == caller.0.tenant && identity.token_id.to_string() == token
+        identity.project == caller.0.project && identity.token_id.to_string() == token
     });
     let found = found.ok_or_else(|| ApiError::not_found("token"))?;
     let id = found.token_id;

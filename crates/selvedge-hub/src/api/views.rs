@@ -116,7 +116,7 @@ pub(crate) fn token_row(identity: &ApiToken) -> TokenRow {
         name: identity.name.clone(),
         scopes: scopes.filter_map(|word| Scope::parse(word)).collect(),
         prefix: identity.prefix.clone(),
-        tenant: identity.tenant.clone(),
+        project: identity.project.clone(),
         created_at: timestamp(identity.created_at),
         expires_at: identity.expires_at.map(timestamp),
         last_used_at: identity.last_used_at.map(timestamp),

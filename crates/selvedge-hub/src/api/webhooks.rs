@@ -24,7 +24,7 @@ use crate::task_rows::timestamp;
 use crate::validate;
 use crate::webhooks::{SECRET_BYTES, parse_url, secret_text};
 
-/// Maximum number of webhooks of a tenant: each adds a row to every change of a task's state.
+/// Maximum number of webhooks of a project: each adds a row to every change of a task's state.
 const MAX_WEBHOOKS: usize = 50;
 /// Default and maximum number of deliveries in a response.
 const DEFAULT_DELIVERIES: usize = 50;
@@ -34,7 +34,7 @@ pub(super) async fn list(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Json<WebhookPage>, ApiError> {
-    let webhooks = hub.store.webhooks(caller.0.tenant).await?;
+    let webhooks = hub.store.webhooks(caller.0.project).await?;
     Ok(Json(WebhookPage {
         webhooks: webhooks.iter().map(webhook_row).collect(),
     }))
@@ -52,7 +52,7 @@ pub(super) async fn create(
     }
     let url = parse_url(&request.url, hub.settings.webhooks_allow_private)
         .map_err(|error| ApiError::field("url", error.to_string()))?;
-    let existing = hub.store.webhooks(caller.0.tenant.clone()).await?;
+    let existing = hub.store.webhooks(caller.0.project.clone()).await?;
     if existing.len() >= MAX_WEBHOOKS {
         return Err(ApiError::conflict(format!(
             "there are already {MAX_WEBHOOKS} webhooks; remove one first"
@@ -63,7 +63,7 @@ pub(super) async fn create(
     let webhook_id = Uuid::now_v7();
     let new = NewWebhook {
         webhook_id,
-        tenant: caller.0.tenant.clone(),
+        project: caller.0.project.clone(),
         name: name.to_owned(),
         url: url.to_string(),
         format: request.format,
@@ -114,7 +114,7 @@ pub(super) async fn list_deliveries(
 }
 
 async fn find(hub: &Hub, caller: &Caller, webhook: &str) -> Result<Webhook, ApiError> {
-    let all = hub.store.webhooks(caller.0.tenant.clone()).await?;
+    let all = hub.store.webhooks(caller.0.project.clone()).await?;
     let found = all
         .into_iter()
         .find(|it| it.webhook_id.to_string() == webhook);

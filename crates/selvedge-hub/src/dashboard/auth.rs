@@ -242,7 +242,7 @@ impl Authenticator for SessionAuthenticator {
             Ok(Some(DashboardUser {
                 can_act: auth::includes_scope(session.owner.scopes(), Scope::Submit),
                 name: session.owner.name().to_owned(),
-                tenant: Some(session.owner.tenant().to_owned()),
+                project: Some(session.owner.project().to_owned()),
                 token_id: session.owner.token_id(),
                 person: session.owner.person().map(|person| person.id.clone()),
                 session_id: Some(session.session_id),
@@ -256,8 +256,8 @@ impl Authenticator for SessionAuthenticator {
                 return Ok(());
             };
             let (id, by) = (session.session_id, actor(&session.owner));
-            let tenant = session.owner.tenant().to_owned();
-            let ended = self.hub.store().end_session(tenant, id, by);
+            let project = session.owner.project().to_owned();
+            let ended = self.hub.store().end_session(project, id, by);
             ended.await.map_err(|error| {
                 tracing::error!(%error, "cannot end a session");
                 LoginError::Unavailable("The hub cannot end the session now. Try again.".to_owned())

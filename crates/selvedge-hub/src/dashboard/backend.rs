@@ -1,4 +1,4 @@
-//! The dashboard's backend over the hub's store. It never returns data of another tenant.
+//! The dashboard's backend over the hub's store. It never returns data of another project.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -328,8 +328,8 @@ impl DashboardBackend for HubBackend {
 
     fn run_stats<'a>(&'a self, user: &'a DashboardUser) -> DashboardFuture<'a, Vec<RunStats>> {
         Box::pin(async move {
-            let tenant = user.tenant.as_deref().unwrap_or_default();
-            run_stats::load_all(&self.hub, tenant)
+            let project = user.project.as_deref().unwrap_or_default();
+            run_stats::load_all(&self.hub, project)
                 .await
                 .map_err(store_failure)
         })
@@ -443,8 +443,8 @@ impl DashboardBackend for HubBackend {
 impl From<&DashboardUser> for Actor {
     fn from(user: &DashboardUser) -> Self {
         Self {
-            // Every user of a hub has a tenant.
-            tenant: user.tenant.clone().unwrap_or_default(),
+            // Every user of a hub has a project.
+            project: user.project.clone().unwrap_or_default(),
             name: user.name.clone(),
             token_id: user.token_id,
             person: user.person.clone(),

@@ -24,7 +24,7 @@ const MAX_STARTED: usize = 200;
 
 fn filter(user: &DashboardUser) -> TaskFilter {
     TaskFilter {
-        tenant: user.tenant.clone().unwrap_or_default(),
+        project: user.project.clone().unwrap_or_default(),
         ..TaskFilter::default()
     }
 }
@@ -163,7 +163,7 @@ pub(super) async fn fleet(
         limit: MAX_SCANNED,
         ..TaskPageRequest::default()
     };
-    let tenant = filter.tenant.clone();
+    let project = filter.project.clone();
     let waiting = store
         .list_tasks(filter, oldest)
         .await
@@ -174,12 +174,12 @@ pub(super) async fn fleet(
         .iter()
         .filter_map(|view| unschedulable_task(hub, view));
     let latencies = store
-        .queue_latencies(tenant.clone(), MAX_STARTED)
+        .queue_latencies(project.clone(), MAX_STARTED)
         .await
         .map_err(store_failure)?;
     let mut workers = Vec::new();
     for worker in hub.sessions.workers() {
-        workers.push(load_worker(hub, &tenant, worker).await?);
+        workers.push(load_worker(hub, &project, worker).await?);
     }
     Ok(FleetOverview {
         workers,
@@ -205,16 +205,16 @@ fn median(mut latencies: Vec<i64>) -> Option<u64> {
     Some(u64::try_from(*middle).unwrap_or(0))
 }
 
-/// A worker, with the titles of its tasks of this tenant.
+/// A worker, with the titles of its tasks of this project.
 async fn load_worker(
     hub: &Hub,
-    tenant: &str,
+    project: &str,
     worker: WorkerRow,
 ) -> Result<WorkerSummary, DashboardError> {
     let mut runs = Vec::new();
     for task in &worker.tasks {
         let found = hub.store().task(*task).await.map_err(store_failure)?;
-        let own = found.filter(|(view, _)| view.tenant == tenant);
+        let own = found.filter(|(view, _)| view.project == project);
         runs.extend(own.map(|(view, _)| (task.to_string(), view.title)));
     }
     Ok(WorkerSummary {

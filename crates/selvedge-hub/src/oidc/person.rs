@@ -19,8 +19,8 @@ const MAX_GROUPS: usize = 2_000;
 const MAX_SHOWN_GROUPS: usize = 20;
 /// Longest text of the provider on a page, in characters.
 const MAX_SHOWN_CHARS: usize = 200;
-/// The tenant of everyone who signs in at the provider.
-const TENANT: &str = "default";
+/// The project of everyone who signs in at the provider.
+const PROJECT: &str = "default";
 
 /// Why a person may not use the hub.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +96,7 @@ pub(super) fn from_claims(settings: &OidcSettings, claims: &Claims) -> Result<Pe
     let mut scopes: Vec<_> = roles.iter().map(|role| role.scope().as_str()).collect();
     scopes.dedup();
     Ok(Person {
-        tenant: tenant_of(subject),
+        project: project_of(subject),
         id: PersonId {
             issuer: settings.issuer.clone(),
             subject: subject.to_owned(),
@@ -106,9 +106,9 @@ pub(super) fn from_claims(settings: &OidcSettings, claims: &Claims) -> Result<Pe
     })
 }
 
-/// The tenant whose tasks a person sees: the only place where it is chosen.
-fn tenant_of(_subject: &str) -> String {
-    TENANT.to_owned()
+/// The project whose tasks a person sees: the only place where it is chosen.
+fn project_of(_subject: &str) -> String {
+    PROJECT.to_owned()
 }
 
 /// The roles of groups, in the order of [`Role::ALL`]; else the default role.

@@ -189,7 +189,7 @@ async fn start_subtask(hub: &Hub, course: &PlanState, index: usize) -> Result<()
     let new = new_task(
         &task,
         task_id,
-        &course.view.tenant,
+        &course.view.project,
         &course.view.submitted_by,
     )?;
     // Another hub may have submitted it first: then it exists as well.

@@ -6,7 +6,7 @@ use selvedge_store::hub::HubStoreError;
 /// Why an operation was not carried out. The messages are for users.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServiceError {
-    /// The task does not exist, or belongs to another tenant.
+    /// The task does not exist, or belongs to another project.
     #[error("task not found")]
     TaskNotFound,
     /// The operation is not possible in the task's current state.

@@ -25,8 +25,8 @@ use crate::plans;
 /// The user of an operation.
 #[derive(Debug, Clone)]
 pub(crate) struct Actor {
-    /// The tenant whose tasks the user sees.
-    pub(crate) tenant: String,
+    /// The project whose tasks the user sees.
+    pub(crate) project: String,
     /// The name of the user's token, or of the person, which is recorded.
     pub(crate) name: String,
     /// The user's token.
@@ -66,7 +66,7 @@ pub(crate) async fn find(
     let task: TaskId = task.parse().map_err(|_| ServiceError::TaskNotFound)?;
     let found = hub.store.task(task).await?;
     found
-        .filter(|(view, _)| view.tenant == actor.tenant)
+        .filter(|(view, _)| view.project == actor.project)
         .ok_or(ServiceError::TaskNotFound)
 }
 

@@ -16,7 +16,7 @@ pub(crate) async fn list(
     limit: usize,
 ) -> Result<TaskPage, ServiceError> {
     let filter = ListFilter {
-        tenant: Some(actor.tenant.clone()),
+        project: Some(actor.project.clone()),
         ..filter
     };
     let page = hub.store.tasks(filter, limit).await?;

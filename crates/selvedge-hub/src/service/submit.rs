@@ -48,7 +48,7 @@ pub(crate) async fn submit(
         retry_of,
         idempotency,
         actor: Some(actor.clone().into()),
-        ..new_task(&task, task_id, &actor.tenant, &actor.name)?
+        ..new_task(&task, task_id, &actor.project, &actor.name)?
     };
     let unschedulable = hub.sessions.why_unschedulable(&new);
     let (task_id, repeated) = match hub.store.submit(new).await? {
@@ -111,7 +111,7 @@ pub(crate) async fn retry_all(
     filter: ListFilter,
 ) -> Result<BulkRetryAnswer, ServiceError> {
     let filter = ListFilter {
-        tenant: Some(actor.tenant.clone()),
+        project: Some(actor.project.clone()),
         without_retried: true,
         ..filter
     };

@@ -94,7 +94,7 @@ async fn withdraw_unknown_offers(
     let filter = ListFilter {
         states: vec![TaskState::Offered],
         worker: Some(hello.worker.clone()),
-        tenant: Some(identity.tenant.clone()),
+        project: Some(identity.project.clone()),
         ..ListFilter::default()
     };
     for view in hub.store.tasks(filter, 500).await?.tasks {

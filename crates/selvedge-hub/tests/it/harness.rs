@@ -149,12 +149,12 @@ impl TestHub {
         self.token_of("default", scopes).await
     }
 
-    pub(crate) async fn token_of(&self, tenant: &str, scopes: &[Scope]) -> String {
-        self.named_token("test", tenant, scopes).await
+    pub(crate) async fn token_of(&self, project: &str, scopes: &[Scope]) -> String {
+        self.named_token("test", project, scopes).await
     }
 
-    pub(crate) async fn named_token(&self, name: &str, tenant: &str, scopes: &[Scope]) -> String {
-        let minted = generate_token(name, tenant, scopes, None).unwrap();
+    pub(crate) async fn named_token(&self, name: &str, project: &str, scopes: &[Scope]) -> String {
+        let minted = generate_token(name, project, scopes, None).unwrap();
         let store: &dyn TokenStore = self.hub.store().as_ref();
         store.insert_token(minted.identity).await.unwrap();
         minted.secret

@@ -114,7 +114,7 @@ pub(crate) async fn retry_follows_the_current_rules(database: TestDatabase) {
     let body = json!({"task_id": refused, "description": "x", "agent": "removed"});
     let new = NewTask {
         task_id: refused,
-        tenant: "default".to_owned(),
+        project: "default".to_owned(),
         submitted_by: "test".to_owned(),
         actor: None,
         retry_of: None,

@@ -14,7 +14,7 @@ const PLANNER: Uuid = Uuid::from_u128(7);
 fn missed(name: &str, body: &Value) -> NewSchedule {
     NewSchedule {
         schedule_id: Uuid::now_v7(),
-        tenant: "default".to_owned(),
+        project: "default".to_owned(),
         name: name.to_owned(),
         cron: "0 0 1 1 *".to_owned(),
         body: body.to_string(),

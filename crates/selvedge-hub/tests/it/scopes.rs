@@ -63,7 +63,7 @@ async fn scopes_allow_exactly_the_declared_routes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn task_of_another_tenant_is_not_found() {
+async fn task_of_another_project_is_not_found() {
     let hub = TestHub::start().await;
     let own = hub.token(&[Scope::Admin]).await;
     let foreign = hub.token_of("other", &[Scope::Admin]).await;

@@ -187,7 +187,7 @@ pub(crate) async fn webhook_filters_events_and_gives_up_on_410(database: TestDat
     assert!(none.is_empty());
     wait_for_deliveries(&hub, &foreign, &other, <[Value]>::is_empty).await;
 
-    // The path of such a URL is a secret; another tenant sees nothing at all.
+    // The path of such a URL is a secret; another project sees nothing at all.
     let listed = hub.get("/api/v1/webhooks", &admin).await;
     let webhooks = listed.json()["webhooks"].as_array().unwrap().clone();
     assert_eq!(webhooks.len(), 2, "{listed:?}");

@@ -182,8 +182,8 @@ pub struct AuditEntry {
     pub seq: u64,
     /// Milliseconds since 1970.
     pub at: i64,
-    /// The tenant of the subject.
-    pub tenant: String,
+    /// The project of the subject.
+    pub project: String,
     /// The user.
     pub actor: AuditActor,
     /// What was done.
@@ -197,8 +197,8 @@ pub struct AuditEntry {
 /// Which entries of the audit log to return.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditQuery {
-    /// The tenant.
-    pub tenant: String,
+    /// The project.
+    pub project: String,
     /// Entries of this user only.
     pub actor: Option<String>,
     /// Entries with this action only.
@@ -233,7 +233,7 @@ pub enum RevokeOutcome {
     Revoked,
     /// There is no such token.
     NotFound,
-    /// It is the last valid token of an administrator of its tenant.
+    /// It is the last valid token of an administrator of its project.
     LastAdministrator,
 }
 
@@ -244,8 +244,8 @@ pub struct Person {
     pub id: PersonId,
     /// The name to show.
     pub name: String,
-    /// The tenant whose tasks the person sees.
-    pub tenant: String,
+    /// The project whose tasks the person sees.
+    pub project: String,
     /// The names of their scopes.
     pub scopes: Vec<String>,
 }
@@ -305,11 +305,11 @@ impl SessionOwner {
         }
     }
 
-    /// The tenant whose tasks the user sees.
-    pub fn tenant(&self) -> &str {
+    /// The project whose tasks the user sees.
+    pub fn project(&self) -> &str {
         match self {
-            Self::Token(token) => &token.tenant,
-            Self::Person(person) => &person.tenant,
+            Self::Token(token) => &token.project,
+            Self::Person(person) => &person.project,
         }
     }
 

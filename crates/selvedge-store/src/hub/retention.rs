@@ -16,8 +16,8 @@ pub(crate) const RETENTION_STEPS: [ExpiredRows; 6] = [
                      LIMIT ?2)",
     },
     ExpiredRows {
-        sqlite: "DELETE FROM idempotency WHERE (tenant, key) IN (
-                     SELECT tenant, key FROM idempotency WHERE created_at < ?1 LIMIT ?2)",
+        sqlite: "DELETE FROM idempotency WHERE (project, key) IN (
+                     SELECT project, key FROM idempotency WHERE created_at < ?1 LIMIT ?2)",
     },
     ExpiredRows {
         sqlite: "DELETE FROM file WHERE (task_no, name) IN (

@@ -13,8 +13,8 @@ use super::access::{AuditAction, AuditActor};
 pub struct NewTask {
     /// Its id.
     pub task_id: TaskId,
-    /// The tenant that owns it.
-    pub tenant: String,
+    /// The project that owns it.
+    pub project: String,
     /// The name of the token that submitted it.
     pub submitted_by: String,
     /// The user, for the audit log; `None` for tasks of the hub itself.
@@ -109,8 +109,8 @@ impl TaskRecord {
 pub struct TaskView {
     /// The part that decisions are based on.
     pub row: TaskRecord,
-    /// The tenant that owns it.
-    pub tenant: String,
+    /// The project that owns it.
+    pub project: String,
     /// The name of the token that submitted it.
     pub submitted_by: String,
     /// The task that this one retries.
@@ -163,8 +163,8 @@ pub struct ListFilter {
     pub worker: Option<String>,
     /// Tasks that require this label.
     pub label: Option<String>,
-    /// Tasks of this tenant.
-    pub tenant: Option<String>,
+    /// Tasks of this project.
+    pub project: Option<String>,
     /// Tasks with this text in the title or the workspace.
     pub text: Option<String>,
     /// Whether to omit tasks that were submitted again.
@@ -309,8 +309,8 @@ pub struct ApiToken {
     pub name: String,
     /// The first characters of the secret.
     pub prefix: String,
-    /// The tenant that it belongs to.
-    pub tenant: String,
+    /// The project that it belongs to.
+    pub project: String,
     /// The names of its scopes.
     pub scopes: Vec<String>,
     /// Milliseconds since 1970.
@@ -330,8 +330,8 @@ pub struct NewApiToken {
     pub token_id: Uuid,
     /// Its name.
     pub name: String,
-    /// The tenant that it belongs to.
-    pub tenant: String,
+    /// The project that it belongs to.
+    pub project: String,
     /// The names of its scopes.
     pub scopes: Vec<String>,
     /// The first characters of the secret, by which a person recognizes it.

@@ -11,8 +11,8 @@ use super::access::{AuditAction, AuditActor};
 pub struct NewSchedule {
     /// Its id.
     pub schedule_id: Uuid,
-    /// The tenant that owns it.
-    pub tenant: String,
+    /// The project that owns it.
+    pub project: String,
     /// Its name.
     pub name: String,
     /// The cron expression with a time zone.
@@ -30,8 +30,8 @@ pub struct NewSchedule {
 pub struct Schedule {
     /// Its id.
     pub schedule_id: Uuid,
-    /// The tenant that owns it.
-    pub tenant: String,
+    /// The project that owns it.
+    pub project: String,
     /// Its name.
     pub name: String,
     /// The cron expression with a time zone.

@@ -27,8 +27,8 @@ pub type StateAndOutcome = (TaskState, Option<Outcome>);
 /// A filter of the tasks that people see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskFilter {
-    /// The tenant that owns the tasks.
-    pub tenant: String,
+    /// The project that owns the tasks.
+    pub project: String,
     /// The requested agent; `default` for none.
     pub agent: Option<String>,
     /// Words in lower case that all occur in the title, the workspace, the id, the reason of the outcome or the text
@@ -102,11 +102,11 @@ pub struct TaskCounts {
     pub statuses: Vec<(StateAndOutcome, u64)>,
     /// The number of filtered tasks that are verified because a person accepted the work.
     pub accepted: u64,
-    /// The agents of all the tenant's tasks, sorted.
+    /// The agents of all the project's tasks, sorted.
     pub agents: Vec<String>,
-    /// The workspaces and repositories of the tenant's tasks, sorted: the first of them.
+    /// The workspaces and repositories of the project's tasks, sorted: the first of them.
     pub places: Vec<String>,
-    /// The number of all the tenant's tasks.
+    /// The number of all the project's tasks.
     pub all: u64,
 }
 

@@ -63,11 +63,11 @@ pub trait Queue: Send + Sync {
     ) -> StoreFuture<'_, Vec<TaskView>>;
     /// Numbers of tasks by status.
     fn task_counts(&self, filter: TaskFilter) -> StoreFuture<'_, TaskCounts>;
-    /// How long the first attempts of a tenant's latest tasks waited, in milliseconds: the latest first, at
+    /// How long the first attempts of a project's latest tasks waited, in milliseconds: the latest first, at
     /// most `limit`.
-    fn queue_latencies(&self, tenant: String, limit: usize) -> StoreFuture<'_, Vec<i64>>;
-    /// All runs of a tenant that have a journal, with their saved statistics.
-    fn run_stats(&self, tenant: String) -> StoreFuture<'_, Vec<RunStatsRow>>;
+    fn queue_latencies(&self, project: String, limit: usize) -> StoreFuture<'_, Vec<i64>>;
+    /// All runs of a project that have a journal, with their saved statistics.
+    fn run_stats(&self, project: String) -> StoreFuture<'_, Vec<RunStatsRow>>;
     /// The saved statistics of these tasks that include the whole journal.
     fn saved_run_stats(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>>;
     /// The given tasks as they were submitted.
@@ -147,7 +147,7 @@ pub trait TokenStore: Send + Sync {
     fn find_token_by_hash(&self, hash: [u8; 32]) -> StoreFuture<'_, Option<ApiToken>>;
     /// All tokens.
     fn list_tokens(&self) -> StoreFuture<'_, Vec<ApiToken>>;
-    /// Revokes a token, unless it is the last valid one of an administrator of its tenant. Its sessions end.
+    /// Revokes a token, unless it is the last valid one of an administrator of its project. Its sessions end.
     fn revoke(&self, token_id: Uuid, by: AuditActor) -> StoreFuture<'_, RevokeOutcome>;
     /// Records that the tokens were used now.
     fn touch_tokens(&self, tokens: Vec<Uuid>) -> StoreFuture<'_, ()>;
@@ -155,12 +155,12 @@ pub trait TokenStore: Send + Sync {
     fn insert_session(&self, session: NewLoginSession) -> StoreFuture<'_, ()>;
     /// The session whose cookie has this hash, unless it has ended or its token is not valid.
     fn find_session_by_hash(&self, hash: [u8; 32]) -> StoreFuture<'_, Option<LoginSession>>;
-    /// All sessions of a tenant that have not ended, the newest first.
-    fn list_sessions(&self, tenant: String) -> StoreFuture<'_, Vec<LoginSession>>;
-    /// Ends a session of a tenant; `false` if there is none that has not ended.
+    /// All sessions of a project that have not ended, the newest first.
+    fn list_sessions(&self, project: String) -> StoreFuture<'_, Vec<LoginSession>>;
+    /// Ends a session of a project; `false` if there is none that has not ended.
     fn end_session(
         &self,
-        tenant: String,
+        project: String,
         session_id: Uuid,
         by: AuditActor,
     ) -> StoreFuture<'_, bool>;
@@ -202,8 +202,8 @@ pub trait DatabaseStatus: Send + Sync {
 pub trait WebhookStore: Send + Sync {
     /// Inserts a webhook.
     fn insert_webhook(&self, webhook: NewWebhook, by: AuditActor) -> StoreFuture<'_, ()>;
-    /// The webhooks of a tenant, oldest first.
-    fn webhooks(&self, tenant: String) -> StoreFuture<'_, Vec<Webhook>>;
+    /// The webhooks of a project, oldest first.
+    fn webhooks(&self, project: String) -> StoreFuture<'_, Vec<Webhook>>;
     /// Removes a webhook with its deliveries; `false` if it does not exist.
     fn delete_webhook(&self, webhook: Uuid, by: AuditActor) -> StoreFuture<'_, bool>;
     /// Begins a try of deliveries that are due, of a few for each webhook. No hub tries them again for so many
@@ -223,8 +223,8 @@ pub trait WebhookStore: Send + Sync {
 pub trait ScheduleStore: Send + Sync {
     /// Inserts a schedule.
     fn insert_schedule(&self, schedule: NewSchedule) -> StoreFuture<'_, ()>;
-    /// The schedules of a tenant, oldest first.
-    fn schedules(&self, tenant: String) -> StoreFuture<'_, Vec<Schedule>>;
+    /// The schedules of a project, oldest first.
+    fn schedules(&self, project: String) -> StoreFuture<'_, Vec<Schedule>>;
     /// Schedules whose next time has passed; a limited number of them.
     fn due_schedules(&self) -> StoreFuture<'_, Vec<Schedule>>;
     /// Sets the next time of a schedule, if it is still the expected one.

@@ -13,8 +13,8 @@ pub(super) const MAX_CLAIMS_PER_WEBHOOK: u32 = 8;
 pub struct NewWebhook {
     /// Its id.
     pub webhook_id: Uuid,
-    /// The tenant whose tasks it informs about.
-    pub tenant: String,
+    /// The project whose tasks it informs about.
+    pub project: String,
     /// Its name.
     pub name: String,
     /// The URL of the receiver.
@@ -32,8 +32,8 @@ pub struct NewWebhook {
 pub struct Webhook {
     /// Its id.
     pub webhook_id: Uuid,
-    /// The tenant whose tasks it informs about.
-    pub tenant: String,
+    /// The project whose tasks it informs about.
+    pub project: String,
     /// Its name.
     pub name: String,
     /// The URL of the receiver.

@@ -31,8 +31,8 @@ use crate::logging::{self, LogFormat};
 use crate::output::print_notice;
 use crate::streams::print_output;
 
-/// The only tenant for now.
-pub(super) const DEFAULT_TENANT: &str = "default";
+/// The only project for now.
+pub(super) const DEFAULT_PROJECT: &str = "default";
 /// The variable that may contain the password of the database server, as for other PostgreSQL clients.
 const PASSWORD_VARIABLE: &str = "PGPASSWORD";
 
@@ -229,7 +229,7 @@ async fn create_first_token(args: &ServeArgs, store: &dyn HubStore) -> Result<()
         return Ok(());
     }
     let scopes = [Scope::Admin];
-    let mut new_token = generate_token("first administrator", DEFAULT_TENANT, &scopes, None)
+    let mut new_token = generate_token("first administrator", DEFAULT_PROJECT, &scopes, None)
         .map_err(CliError::no_random_numbers)?;
     new_token.identity.created_by = AuditActor::on_database("first start of the hub");
     // Created first: a token that cannot be written must not be created.

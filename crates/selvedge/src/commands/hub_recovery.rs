@@ -8,7 +8,7 @@ use selvedge_hub::generate_token;
 use selvedge_protocol::Scope;
 use selvedge_store::hub::{AuditActor, HubStore};
 
-use super::hub::{DEFAULT_TENANT, print_secret};
+use super::hub::{DEFAULT_PROJECT, print_secret};
 use super::token_file::NewTokenFile;
 use crate::error::CliError;
 use crate::output::print_notice;
@@ -25,7 +25,7 @@ pub(super) async fn recover_admin(
     let lasts_ms = i64::try_from(VALIDITY.as_millis()).unwrap_or(i64::MAX);
     let scopes = [Scope::Admin];
     let name = "recovered administrator";
-    let mut new_token = generate_token(name, DEFAULT_TENANT, &scopes, Some(lasts_ms))
+    let mut new_token = generate_token(name, DEFAULT_PROJECT, &scopes, Some(lasts_ms))
         .map_err(CliError::no_random_numbers)?;
     let user = rustix::process::getuid().as_raw();
     new_token.identity.created_by =

@@ -112,7 +112,7 @@ impl Authenticator for OneTimeLoginLink {
         let user = is_logged_in.then(|| DashboardUser {
             name: "this machine".to_owned(),
             can_act: true,
-            tenant: None,
+            project: None,
             token_id: None,
             person: None,
             session_id: None,

@@ -34,21 +34,21 @@ fn session_is_open() -> String {
 const SESSION_COLUMNS: &str =
     "s.session_id, s.created_at, s.last_used_at, s.expires_at, s.idle_ms, s.person";
 /// Columns of the person whose session it is.
-const PERSON_COLUMNS: &str = "s.name, s.tenant, s.scopes";
+const PERSON_COLUMNS: &str = "s.name, s.project, s.scopes";
 
 fn read_session(row: &Row) -> Result<LoginSession, HubStoreError> {
     let mut cells = PostgresColumns::of(row);
     let (session_id, created_at, last_used_at) = (cells.next()?, cells.next()?, cells.next()?);
     let (expires_at, idle_ms) = (cells.next()?, cells.next()?);
     let person: Option<&str> = cells.next()?;
-    let (name, tenant): (Option<String>, Option<String>) = (cells.next()?, cells.next()?);
+    let (name, project): (Option<String>, Option<String>) = (cells.next()?, cells.next()?);
     let scopes: Option<&str> = cells.next()?;
     let owner = match person {
         None => SessionOwner::Token(read_token(&mut cells)?),
         Some(person) => SessionOwner::Person(Person {
             id: read_person_column(person)?,
             name: name.unwrap_or_default(),
-            tenant: tenant.unwrap_or_default(),
+            project: project.unwrap_or_default(),
             scopes: serde_json::from_str(scopes.unwrap_or_default()).map_err(damaged)?,
         }),
     };
@@ -71,14 +71,14 @@ impl PostgresHub {
         let sql = format!(
             "WITH made AS (
                  INSERT INTO login_session (session_id, token_id, hash, created_at, last_used_at, expires_at, idle_ms,
-                                            person, name, tenant, scopes)
+                                            person, name, project, scopes)
                  SELECT $1, $2, $3, now, now, now + $4::bigint, $5::bigint, $11, $12, $13, $14
                  FROM (SELECT {NOW} AS now) AS clock
                  ON CONFLICT (session_id) DO NOTHING
-                 RETURNING token_id, created_at, name, tenant
+                 RETURNING token_id, created_at, name, project
              )
-             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
-             SELECT made.created_at, coalesce(t.tenant, made.tenant), $6, $7, $8, $9, $10,
+             INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
+             SELECT made.created_at, coalesce(t.project, made.project), $6, $7, $8, $9, $10,
                     coalesce('token ' || t.name, 'person ' || made.name), $15
              FROM made LEFT JOIN token t USING (token_id)"
         );
@@ -104,7 +104,7 @@ impl PostgresHub {
                 &subject,
                 &id,
                 &person.map(|it| text(&it.name)),
-                &person.map(|it| text(&it.tenant)),
+                &person.map(|it| text(&it.project)),
                 &scopes,
                 &actor.person_column(),
             ],
@@ -129,17 +129,17 @@ impl PostgresHub {
 
     pub(super) async fn sessions_of(
         &self,
-        tenant: &str,
+        project: &str,
     ) -> Result<Vec<LoginSession>, HubStoreError> {
         let sql = format!(
             "SELECT {SESSION_COLUMNS}, {PERSON_COLUMNS}, {TOKEN_COLUMNS}
              FROM login_session s LEFT JOIN token t USING (token_id)
-             WHERE coalesce(t.tenant, s.tenant) = $1 AND {} AND {}
+             WHERE coalesce(t.project, s.project) = $1 AND {} AND {}
              ORDER BY s.created_at DESC, s.session_id DESC",
             session_is_open(),
             owner_is_valid()
         );
-        let rows = self.rows(&sql, &[&text(tenant)]).await?;
+        let rows = self.rows(&sql, &[&text(project)]).await?;
         rows.iter().map(read_session).collect()
     }
 
@@ -147,7 +147,7 @@ impl PostgresHub {
     /// ended and returns `false`.
     pub(super) async fn end_session_row(
         &self,
-        tenant: &str,
+        project: &str,
         session: Uuid,
         by: &AuditActor,
     ) -> Result<bool, HubStoreError> {
@@ -155,11 +155,11 @@ impl PostgresHub {
             "WITH gone AS (
                  UPDATE login_session s SET ended_at = {NOW}
                  WHERE s.session_id = $1 AND {}
-                   AND (s.tenant = $2 OR EXISTS (
-                        SELECT 1 FROM token t WHERE t.token_id = s.token_id AND t.tenant = $2))
+                   AND (s.project = $2 OR EXISTS (
+                        SELECT 1 FROM token t WHERE t.token_id = s.token_id AND t.project = $2))
                  RETURNING s.ended_at, s.token_id, s.name
              )
-             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
+             INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
              SELECT ended_at, $2, $3, $4, $5, $6, $7,
                     coalesce('token ' || t.name, 'person ' || gone.name), $8
              FROM gone LEFT JOIN token t USING (token_id)
@@ -171,7 +171,7 @@ impl PostgresHub {
                 &sql,
                 &[
                     &session,
-                    &text(tenant),
+                    &text(project),
                     &text(&by.name),
                     &by.token_id,
                     &by.channel.as_str(),
@@ -240,8 +240,8 @@ async fn audit_entries(
         ),
     };
     let sql = format!(
-        "SELECT seq, at, tenant, actor, token_id, channel, action, subject, detail, person FROM audit
-         WHERE tenant = $1 AND seq > $2 AND ($3::bigint IS NULL OR seq < $3)
+        "SELECT seq, at, project, actor, token_id, channel, action, subject, detail, person FROM audit
+         WHERE project = $1 AND seq > $2 AND ($3::bigint IS NULL OR seq < $3)
            AND ($4::text IS NULL OR actor = $4)
            AND ($5::text IS NULL OR action = $5)
            AND ($6::text IS NULL OR subject = $6)
@@ -251,7 +251,7 @@ async fn audit_entries(
         .rows(
             &sql,
             &[
-                &text(&query.tenant),
+                &text(&query.project),
                 &int(after),
                 &before.map(int),
                 &query.actor.as_deref().map(text),
@@ -266,7 +266,7 @@ async fn audit_entries(
 
 fn read_entry(row: &Row) -> Result<AuditEntry, HubStoreError> {
     let mut cells = PostgresColumns::of(row);
-    let (seq, at, tenant) = (cells.count()?, cells.next()?, cells.next()?);
+    let (seq, at, project) = (cells.count()?, cells.next()?, cells.next()?);
     let (name, token_id) = (cells.next()?, cells.next()?);
     let (channel, action): (&str, &str) = (cells.next()?, cells.next()?);
     let (subject, detail) = (cells.next()?, cells.next()?);
@@ -274,7 +274,7 @@ fn read_entry(row: &Row) -> Result<AuditEntry, HubStoreError> {
     Ok(AuditEntry {
         seq,
         at,
-        tenant,
+        project,
         actor: AuditActor {
             name,
             token_id,
@@ -291,8 +291,8 @@ impl AuditStore for PostgresHub {
     fn record_audit(&self, task: TaskId, audit: TaskAudit) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let sql = format!(
-                "INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
-                 SELECT {NOW}, tenant, $2, $3, $4, $5, task_id::text, $6, $7 FROM request WHERE task_id = $1"
+                "INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
+                 SELECT {NOW}, project, $2, $3, $4, $5, task_id::text, $6, $7 FROM request WHERE task_id = $1"
             );
             let TaskAudit {
                 actor,

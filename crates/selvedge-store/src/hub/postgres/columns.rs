@@ -18,7 +18,7 @@ pub(super) const ROW_COLUMNS: &str = "t.task_no, r.task_id, t.state, t.epoch, t.
      t.last_attempt, t.open_attempt, t.reports, t.passed_attempt, t.losses, t.cancel, t.completion, t.outcome, \
      t.feedback, r.max_attempts, t.reason, t.entry_seq, t.event_seq, t.log_seq, t.updated_at";
 /// The other columns of a [`TaskView`], with the task's cost as `c`.
-pub(super) const VIEW_COLUMNS: &str = "r.tenant, r.submitted_by, r.retry_of, r.part_of, r.subtask, r.title, \
+pub(super) const VIEW_COLUMNS: &str = "r.project, r.submitted_by, r.retry_of, r.part_of, r.subtask, r.title, \
      r.agent, r.place, r.priority, t.labels::text, r.created_at, c.*";
 /// Sums over the ledger. A sum that overflows is replaced by the highest value.
 pub(super) const LEDGER_SUMS: &str = "count(*) AS calls, \
@@ -108,7 +108,7 @@ pub(super) fn read_task_row(
 /// Reads the columns of [`ROW_COLUMNS`] and [`VIEW_COLUMNS`].
 pub(super) fn read_task_view(cells: &mut PostgresColumns<'_>) -> Result<TaskView, HubStoreError> {
     let row = read_task_row(cells)?.row;
-    let tenant = cells.next()?;
+    let project = cells.next()?;
     let submitted_by = cells.next()?;
     let retry_of: Option<Uuid> = cells.next()?;
     let part_of: (Option<Uuid>, Option<String>) = (cells.next()?, cells.next()?);
@@ -120,7 +120,7 @@ pub(super) fn read_task_view(cells: &mut PostgresColumns<'_>) -> Result<TaskView
     let labels: &str = cells.next()?;
     Ok(TaskView {
         row,
-        tenant,
+        project,
         submitted_by,
         retry_of: retry_of.map(TaskId::new),
         part_of: part_of.map(|(plan, subtask)| ParentPlan {

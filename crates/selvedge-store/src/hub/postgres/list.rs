@@ -37,7 +37,7 @@ pub(super) async fn page(
            AND ($2::text IS NULL OR t.outcome = $2)
            AND ($3::text IS NULL OR r.agent = $3)
            AND ($4::text IS NULL OR t.worker = $4)
-           AND ($5::text IS NULL OR r.tenant = $5)
+           AND ($5::text IS NULL OR r.project = $5)
            AND ($6::text IS NULL OR t.labels ? $6)
            AND ($7::text IS NULL OR position(lower($7) IN lower(r.title)) > 0
                 OR position(lower($7) IN lower(coalesce(r.place, ''))) > 0)
@@ -51,8 +51,8 @@ pub(super) async fn page(
         filter.agent.as_deref().map(text),
         filter.worker.as_deref().map(text),
     );
-    let (tenant, label) = (
-        filter.tenant.as_deref().map(text),
+    let (project, label) = (
+        filter.project.as_deref().map(text),
         filter.label.as_deref().map(text),
     );
     let words = filter.text.as_deref().map(text);
@@ -64,7 +64,7 @@ pub(super) async fn page(
                 &outcome,
                 &agent,
                 &worker,
-                &tenant,
+                &project,
                 &label,
                 &words,
                 &filter.without_retried,

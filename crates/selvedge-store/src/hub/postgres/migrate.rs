@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/005_audit.sql"),
     include_str!("migrations/006_retries.sql"),
     include_str!("migrations/007_people.sql"),
+    include_str!("migrations/008_projects.sql"),
 ];
 
 /// Migrates the schema to this program's version; another hub that starts at the same time waits.

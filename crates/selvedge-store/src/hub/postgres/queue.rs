@@ -104,12 +104,12 @@ impl Queue for PostgresHub {
         Box::pin(task_queries::task_counts(self, filter))
     }
 
-    fn queue_latencies(&self, tenant: String, limit: usize) -> StoreFuture<'_, Vec<i64>> {
-        Box::pin(task_queries::queue_latencies(self, tenant, limit))
+    fn queue_latencies(&self, project: String, limit: usize) -> StoreFuture<'_, Vec<i64>> {
+        Box::pin(task_queries::queue_latencies(self, project, limit))
     }
 
-    fn run_stats(&self, tenant: String) -> StoreFuture<'_, Vec<RunStatsRow>> {
-        Box::pin(task_queries::run_stats(self, tenant))
+    fn run_stats(&self, project: String) -> StoreFuture<'_, Vec<RunStatsRow>> {
+        Box::pin(task_queries::run_stats(self, project))
     }
 
     fn saved_run_stats(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>> {

@@ -37,8 +37,8 @@ fn purge_tasks_query() -> String {
 fn purge_keys_query() -> String {
     format!(
         "WITH gone AS (
-             DELETE FROM idempotency WHERE (tenant, key) IN (
-                 SELECT tenant, key FROM idempotency WHERE created_at < {NOW} - $1::bigint
+             DELETE FROM idempotency WHERE (project, key) IN (
+                 SELECT project, key FROM idempotency WHERE created_at < {NOW} - $1::bigint
                  LIMIT $2 FOR UPDATE SKIP LOCKED)
              RETURNING 1
          )

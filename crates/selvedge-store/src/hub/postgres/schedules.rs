@@ -12,27 +12,27 @@ use crate::hub::schedules::{NewSchedule, Schedule, ScheduleFiring, ScheduleMove}
 use crate::hub::sqlite::columns::damaged;
 use crate::hub::traits::{ScheduleStore, StoreFuture};
 
-const COLUMNS: &str = "schedule_id, tenant, name, cron, body, created_by, created_by_token, created_at, next_at, \
+const COLUMNS: &str = "schedule_id, project, name, cron, body, created_by, created_by_token, created_at, next_at, \
                        last_at, last_task, last_error";
 /// Inserts the entry of the audit log about the schedules in `changed`, by the parameters $1 to $5.
 const AUDIT_CHANGED: &str =
-    "INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
-     SELECT at, tenant, $2, $3, $4, $5, schedule_id::text, name FROM changed";
+    "INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail)
+     SELECT at, project, $2, $3, $4, $5, schedule_id::text, name FROM changed";
 
 impl ScheduleStore for PostgresHub {
     fn insert_schedule(&self, schedule: NewSchedule) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let sql = format!(
                 "WITH changed AS (
-                     INSERT INTO schedule (schedule_id, tenant, name, cron, body, created_by, created_by_token,
+                     INSERT INTO schedule (schedule_id, project, name, cron, body, created_by, created_by_token,
                                            created_at, next_at)
                      VALUES ($1, $6, $7, $8, $9, $2, $3, {NOW}, $10) ON CONFLICT DO NOTHING
-                     RETURNING created_at AS at, tenant, schedule_id, name
+                     RETURNING created_at AS at, project, schedule_id, name
                  )
                  {AUDIT_CHANGED}"
             );
             let by = &schedule.created_by;
-            let (tenant, name) = (text(&schedule.tenant), text(&schedule.name));
+            let (project, name) = (text(&schedule.project), text(&schedule.name));
             let (body, created_by) = (text(&schedule.body), text(&by.name));
             let values: [&(dyn tokio_postgres::types::ToSql + Sync); 10] = [
                 &schedule.schedule_id,
@@ -40,7 +40,7 @@ impl ScheduleStore for PostgresHub {
                 &by.token_id,
                 &by.channel.as_str(),
                 &AuditAction::CreateSchedule.as_str(),
-                &tenant,
+                &project,
                 &name,
                 &schedule.cron,
                 &body,
@@ -50,12 +50,12 @@ impl ScheduleStore for PostgresHub {
         })
     }
 
-    fn schedules(&self, tenant: String) -> StoreFuture<'_, Vec<Schedule>> {
+    fn schedules(&self, project: String) -> StoreFuture<'_, Vec<Schedule>> {
         Box::pin(async move {
             let sql = format!(
-                "SELECT {COLUMNS} FROM schedule WHERE tenant = $1 ORDER BY created_at, schedule_id"
+                "SELECT {COLUMNS} FROM schedule WHERE project = $1 ORDER BY created_at, schedule_id"
             );
-            let rows = self.rows(&sql, &[&text(&tenant)]).await?;
+            let rows = self.rows(&sql, &[&text(&project)]).await?;
             rows.iter().map(read_schedule).collect()
         })
     }
@@ -84,7 +84,7 @@ impl ScheduleStore for PostgresHub {
                     "WITH changed AS (
                          UPDATE schedule SET next_at = $7
                          WHERE schedule_id = $1 AND next_at IS NOT DISTINCT FROM $6
-                         RETURNING {NOW} AS at, tenant, schedule_id, name
+                         RETURNING {NOW} AS at, project, schedule_id, name
                      )
                      {AUDIT_CHANGED} RETURNING 1"
                 );
@@ -122,7 +122,7 @@ impl ScheduleStore for PostgresHub {
             let sql = format!(
                 "WITH changed AS (
                      DELETE FROM schedule WHERE schedule_id = $1
-                     RETURNING {NOW} AS at, tenant, schedule_id, name
+                     RETURNING {NOW} AS at, project, schedule_id, name
                  )
                  {AUDIT_CHANGED} RETURNING 1"
             );
@@ -142,7 +142,7 @@ fn read_schedule(row: &Row) -> Result<Schedule, HubStoreError> {
     let mut cells = PostgresColumns::of(row);
     Ok(Schedule {
         schedule_id: cells.next()?,
-        tenant: cells.next()?,
+        project: cells.next()?,
         name: cells.next()?,
         cron: cells.next()?,
         body: cells.next()?,

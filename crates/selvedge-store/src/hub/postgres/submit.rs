@@ -20,16 +20,16 @@ use crate::hub::traits::PRIORITY_STEP_MS;
 
 const TAKE_KEYS: &str = "
     INSERT INTO idempotency
-    SELECT tenant, key, hash, task_id, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-    FROM unnest($1::text[], $2::text[], $3::bytea[], $4::uuid[]) AS k (tenant, key, hash, task_id)
-    ORDER BY tenant, key
+    SELECT project, key, hash, task_id, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+    FROM unnest($1::text[], $2::text[], $3::bytea[], $4::uuid[]) AS k (project, key, hash, task_id)
+    ORDER BY project, key
     ON CONFLICT DO NOTHING
     RETURNING task_id";
 const KEYS: &str = "
-    SELECT i.tenant, i.key, i.hash, i.task_id
-    FROM unnest($1::text[], $2::text[]) AS k (tenant, key)
-    JOIN idempotency i ON i.tenant = k.tenant AND i.key = k.key";
-const RELEASE_KEYS: &str = "DELETE FROM idempotency WHERE tenant = $1 AND key = $2";
+    SELECT i.project, i.key, i.hash, i.task_id
+    FROM unnest($1::text[], $2::text[]) AS k (project, key)
+    JOIN idempotency i ON i.project = k.project AND i.key = k.key";
+const RELEASE_KEYS: &str = "DELETE FROM idempotency WHERE project = $1 AND key = $2";
 /// Inserts the request, the task, the first line of its log, and the entry of the audit log.
 const INSERT: &str = "
     WITH asked AS (
@@ -38,12 +38,12 @@ const INSERT: &str = "
                     $7::text[], $8::smallint[], $9::text[], $10::integer[], $11::text[], $13::uuid[],
                     $14::text[], $15::uuid[], $16::text[], $17::text[], $18::text[],
                     $19::text[])
-             AS a (task_id, tenant, submitted_by, retry_of, title, agent, place, priority, labels,
+             AS a (task_id, project, submitted_by, retry_of, title, agent, place, priority, labels,
                    max_attempts, body, part_of, subtask, actor_token, channel, action, detail, person)
     ), taken AS (
-        INSERT INTO request (task_id, tenant, submitted_by, retry_of, title, agent, place, priority,
+        INSERT INTO request (task_id, project, submitted_by, retry_of, title, agent, place, priority,
                              max_attempts, created_at, body, part_of, subtask)
-        SELECT task_id, tenant, submitted_by, retry_of, title, agent, place, priority, max_attempts,
+        SELECT task_id, project, submitted_by, retry_of, title, agent, place, priority, max_attempts,
                now, body, part_of, subtask
         FROM asked ORDER BY task_id
         ON CONFLICT (task_id) DO NOTHING
@@ -54,8 +54,8 @@ const INSERT: &str = "
                t.created_at
         FROM taken t JOIN asked a ON a.task_id = t.task_id
     ), audited AS (
-        INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
-        SELECT t.created_at, a.tenant, a.submitted_by, a.actor_token, a.channel, a.action,
+        INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
+        SELECT t.created_at, a.project, a.submitted_by, a.actor_token, a.channel, a.action,
                a.task_id::text, a.detail, a.person
         FROM taken t JOIN asked a ON a.task_id = t.task_id WHERE a.channel IS NOT NULL
     ), submitter AS (
@@ -129,9 +129,9 @@ impl BatchOp for SubmissionWriter {
             *answer = Some(if taken.contains(&job.task_id.uuid()) {
                 SubmitOutcome::New(job.task_id)
             } else {
-                if let Some((tenant, key)) = idempotency_key(job) {
+                if let Some((project, key)) = idempotency_key(job) {
                     let give_back = &link.prepared.release_keys;
-                    link.client.execute(give_back, &[&tenant, &key]).await?;
+                    link.client.execute(give_back, &[&project, &key]).await?;
                 }
                 SubmitOutcome::IdTaken
             });
@@ -163,7 +163,7 @@ impl BatchOp for SubmissionWriter {
 
 fn idempotency_key(job: &NewTask) -> Option<IdempotencyKey<'_>> {
     let (key, _) = job.idempotency.as_ref()?;
-    Some((&job.tenant, key))
+    Some((&job.project, key))
 }
 
 /// Claims the keys. Returns the answers for keys that were already taken; the other keys now belong to their
@@ -176,7 +176,7 @@ async fn resolve_keys(
     let mut columns = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for job in jobs {
         if let Some((key, hash)) = &job.idempotency {
-            columns.0.push(text(&job.tenant));
+            columns.0.push(text(&job.project));
             columns.1.push(text(key));
             columns.2.push(hash.as_slice());
             columns.3.push(job.task_id.uuid());
@@ -200,7 +200,7 @@ async fn resolve_keys(
         let Some((key, hash)) = &job.idempotency else {
             continue;
         };
-        let names: (Cow<'_, str>, Cow<'_, str>) = (text(&job.tenant), text(key));
+        let names: (Cow<'_, str>, Cow<'_, str>) = (text(&job.project), text(key));
         let Some((stored, task)) = known.get(&(&*names.0, &*names.1)) else {
             return Err(damaged("an existing idempotency key was not found").into());
         };
@@ -235,7 +235,7 @@ async fn insert(
         jobs.iter().map(|job| text(of(job))).collect()
     };
     let ids: Vec<Uuid> = jobs.iter().map(|job| job.task_id.uuid()).collect();
-    let tenants = column(|job| &job.tenant);
+    let projects = column(|job| &job.project);
     let by = column(|job| &job.submitted_by);
     let retries: Vec<Option<Uuid>> = jobs
         .iter()
@@ -276,7 +276,7 @@ async fn insert(
             &link.prepared.insert,
             &[
                 &ids,
-                &tenants,
+                &projects,
                 &by,
                 &retries,
                 &titles,

@@ -18,7 +18,7 @@ use crate::hub::task_queries::{
 };
 
 /// The condition of a filter on `task t` and `request r`, with the parameters of [`filter_params`].
-const FILTER_CLAUSE: &str = "r.tenant = $1
+const FILTER_CLAUSE: &str = "r.project = $1
        AND ($2::text IS NULL OR coalesce(r.agent, $3::text) = $2)
        AND ($5::text IS NULL OR r.place = $5)
        AND ($6::text IS NULL OR t.worker = $6)
@@ -42,7 +42,7 @@ const ACCEPTED_CLAUSE: &str = "EXISTS (SELECT 1 FROM run_stats f WHERE f.task_no
 
 /// The parameters of [`FILTER_CLAUSE`] and [`ACCEPTED_CLAUSE`].
 struct FilterParams<'a> {
-    tenant: Cow<'a, str>,
+    project: Cow<'a, str>,
     agent: Option<Cow<'a, str>>,
     words: Vec<Cow<'a, str>>,
     place: Option<Cow<'a, str>>,
@@ -59,7 +59,7 @@ impl<'a> FilterParams<'a> {
     fn of(filter: &'a TaskFilter) -> Self {
         let optional = |of: &'a Option<String>| of.as_deref().map(text);
         Self {
-            tenant: text(&filter.tenant),
+            project: text(&filter.project),
             agent: optional(&filter.agent),
             words: filter.words.iter().map(|word| text(word)).collect(),
             place: optional(&filter.place),
@@ -76,7 +76,7 @@ impl<'a> FilterParams<'a> {
     /// In the order of their numbers.
     fn list(&self) -> [&(dyn ToSql + Sync); 14] {
         [
-            &self.tenant,
+            &self.project,
             &self.agent,
             &NO_AGENT,
             &self.words,
@@ -172,19 +172,19 @@ pub(super) async fn task_counts(
         census.accepted += cells.count()?;
     }
     // Names are sorted by bytes, not by the database's collation.
-    let tenant = text(&filter.tenant);
+    let project = text(&filter.project);
     let sql =
-        "SELECT coalesce(agent, $2::text) COLLATE \"C\", count(*) FROM request WHERE tenant = $1
+        "SELECT coalesce(agent, $2::text) COLLATE \"C\", count(*) FROM request WHERE project = $1
                GROUP BY 1 ORDER BY 1";
-    for row in &hub.rows(sql, &[&tenant, &NO_AGENT]).await? {
+    for row in &hub.rows(sql, &[&project, &NO_AGENT]).await? {
         let mut cells = PostgresColumns::of(row);
         census.agents.push(cells.next()?);
         census.all += cells.count()?;
     }
     let sql = "SELECT DISTINCT place COLLATE \"C\" FROM request
-               WHERE tenant = $1 AND place IS NOT NULL ORDER BY 1 LIMIT $2";
+               WHERE project = $1 AND place IS NOT NULL ORDER BY 1 LIMIT $2";
     let limit = i64::from(MAX_PLACES);
-    for row in &hub.rows(sql, &[&tenant, &limit]).await? {
+    for row in &hub.rows(sql, &[&project, &limit]).await? {
         census.places.push(PostgresColumns::of(row).next()?);
     }
     Ok(census)
@@ -225,13 +225,15 @@ pub(super) async fn task_bodies(
 /// How long the first attempts of the latest tasks waited, in milliseconds.
 pub(super) async fn queue_latencies(
     hub: &PostgresHub,
-    tenant: String,
+    project: String,
     limit: usize,
 ) -> Result<Vec<i64>, HubStoreError> {
     let sql = "SELECT u.begun_at - r.created_at FROM request r
                JOIN attempt u ON u.task_no = r.task_no AND u.attempt_number = 1
-               WHERE r.tenant = $1 ORDER BY r.task_no DESC LIMIT $2";
-    let rows = hub.rows(sql, &[&text(&tenant), &int(limit as u64)]).await?;
+               WHERE r.project = $1 ORDER BY r.task_no DESC LIMIT $2";
+    let rows = hub
+        .rows(sql, &[&text(&project), &int(limit as u64)])
+        .await?;
     rows.iter()
         .map(|row| PostgresColumns::of(row).next())
         .collect()
@@ -239,12 +241,12 @@ pub(super) async fn queue_latencies(
 
 pub(super) async fn run_stats(
     hub: &PostgresHub,
-    tenant: String,
+    project: String,
 ) -> Result<Vec<RunStatsRow>, HubStoreError> {
     let sql = "SELECT r.task_id, t.event_seq, r.place, t.worker, f.event_seq, f.body FROM request r
                JOIN task t ON t.task_no = r.task_no LEFT JOIN run_stats f ON f.task_no = r.task_no
-               WHERE r.tenant = $1 AND t.event_seq > 0 ORDER BY r.task_no";
-    let rows = hub.rows(sql, &[&text(&tenant)]).await?;
+               WHERE r.project = $1 AND t.event_seq > 0 ORDER BY r.task_no";
+    let rows = hub.rows(sql, &[&text(&project)]).await?;
     let line = |row| {
         let mut cells = PostgresColumns::of(row);
         let task_id = TaskId::new(cells.next()?);

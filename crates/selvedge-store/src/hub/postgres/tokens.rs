@@ -15,21 +15,21 @@ use crate::hub::sqlite::columns::damaged;
 use crate::hub::traits::{StoreFuture, TokenStore};
 
 /// The columns of a token `t`.
-pub(super) const TOKEN_COLUMNS: &str = "t.token_id, t.name, t.prefix, t.tenant, t.scopes, \
+pub(super) const TOKEN_COLUMNS: &str = "t.token_id, t.name, t.prefix, t.project, t.scopes, \
     t.created_at, t.expires_at, t.last_used_at, t.revoked_at";
 
 /// Inserts a token if the condition holds; repeating the statement changes nothing.
 fn insert_token_query(condition: &str) -> String {
     format!(
         "WITH t AS (
-             INSERT INTO token (token_id, name, prefix, tenant, scopes, hash, created_at, expires_at)
+             INSERT INTO token (token_id, name, prefix, project, scopes, hash, created_at, expires_at)
              SELECT $1, $2, $3, $4, $5, $6, now, now + CASE WHEN $7::bigint IS NOT NULL THEN least($7::bigint, 9000000000000000) END
              FROM (SELECT {NOW} AS now) AS clock WHERE {condition}
              ON CONFLICT (token_id) DO UPDATE SET name = token.name
              RETURNING *, xmax = 0 AS is_new
          ), audited AS (
-             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
-             SELECT created_at, tenant, $8, $9, $10, $11, token_id::text, $12, $13 FROM t WHERE is_new
+             INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
+             SELECT created_at, project, $8, $9, $10, $11, token_id::text, $12, $13 FROM t WHERE is_new
          )
          SELECT {TOKEN_COLUMNS} FROM t"
     )
@@ -62,11 +62,11 @@ impl PostgresHub {
             .await?;
         let valid = token_is_valid();
         let sql = format!(
-            "SELECT given.tenant, given.name, given.revoked_at IS NOT NULL,
+            "SELECT given.project, given.name, given.revoked_at IS NOT NULL,
                     EXISTS (SELECT 1 FROM token t
                             WHERE t.token_id = $1 AND t.scopes::jsonb ? 'admin' AND {valid})
                     AND NOT EXISTS (SELECT 1 FROM token t
-                            WHERE t.tenant = given.tenant AND t.token_id <> $1
+                            WHERE t.project = given.project AND t.token_id <> $1
                               AND t.scopes::jsonb ? 'admin' AND {valid})
              FROM token given WHERE given.token_id = $1"
         );
@@ -80,12 +80,12 @@ impl PostgresHub {
         if is_last {
             return Ok(RevokeOutcome::LastAdministrator);
         }
-        let (tenant, name): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
+        let (project, name): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
         let sql = format!(
             "WITH gone AS (
                  UPDATE token SET revoked_at = {NOW} WHERE token_id = $1 RETURNING token_id, revoked_at
              )
-             INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
+             INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
              SELECT revoked_at, $2, $3, $4, $5, $6, token_id::text, $7, $8 FROM gone"
         );
         let actor = text(&by.name);
@@ -93,7 +93,7 @@ impl PostgresHub {
         let person = by.person_column();
         let values: [&(dyn ToSql + Sync); 8] = [
             &token_id,
-            &tenant,
+            &project,
             &actor,
             &by.token_id,
             &channel,
@@ -112,7 +112,7 @@ struct NewTokenColumns<'a> {
     token: &'a NewApiToken,
     name: Cow<'a, str>,
     prefix: Cow<'a, str>,
-    tenant: Cow<'a, str>,
+    project: Cow<'a, str>,
     scopes: String,
     hash: &'a [u8],
     actor: Cow<'a, str>,
@@ -128,7 +128,7 @@ impl<'a> NewTokenColumns<'a> {
             token,
             name: text(&token.name),
             prefix: text(&token.prefix),
-            tenant: text(&token.tenant),
+            project: text(&token.project),
             scopes: serde_json::to_string(&token.scopes).map_err(damaged)?,
             hash: token.hash.as_slice(),
             actor: text(&token.created_by.name),
@@ -144,7 +144,7 @@ impl<'a> NewTokenColumns<'a> {
             &self.token.token_id,
             &self.name,
             &self.prefix,
-            &self.tenant,
+            &self.project,
             &self.scopes,
             &self.hash,
             &self.token.lasts_ms,
@@ -226,17 +226,17 @@ impl TokenStore for PostgresHub {
         Box::pin(self.session_by_hash(hash))
     }
 
-    fn list_sessions(&self, tenant: String) -> StoreFuture<'_, Vec<LoginSession>> {
-        Box::pin(async move { self.sessions_of(&tenant).await })
+    fn list_sessions(&self, project: String) -> StoreFuture<'_, Vec<LoginSession>> {
+        Box::pin(async move { self.sessions_of(&project).await })
     }
 
     fn end_session(
         &self,
-        tenant: String,
+        project: String,
         session_id: Uuid,
         by: AuditActor,
     ) -> StoreFuture<'_, bool> {
-        Box::pin(async move { self.end_session_row(&tenant, session_id, &by).await })
+        Box::pin(async move { self.end_session_row(&project, session_id, &by).await })
     }
 
     fn complete_sign_in(&self, hash: [u8; 32], lasts_ms: i64) -> StoreFuture<'_, bool> {
@@ -262,13 +262,13 @@ impl TokenStore for PostgresHub {
 
 pub(super) fn read_token(cells: &mut PostgresColumns<'_>) -> Result<ApiToken, HubStoreError> {
     let token_id = cells.next()?;
-    let (name, prefix, tenant) = (cells.next()?, cells.next()?, cells.next()?);
+    let (name, prefix, project) = (cells.next()?, cells.next()?, cells.next()?);
     let scopes: &str = cells.next()?;
     Ok(ApiToken {
         token_id,
         name,
         prefix,
-        tenant,
+        project,
         scopes: serde_json::from_str(scopes).map_err(damaged)?,
         created_at: cells.next()?,
         expires_at: cells.next()?,

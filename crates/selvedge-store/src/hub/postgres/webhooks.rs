@@ -20,23 +20,23 @@ use crate::hub::webhooks::{
 
 /// Inserts the entry of the audit log about the webhooks in `changed`, by the parameters $1 to $5.
 const AUDIT_CHANGED: &str =
-    "INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail)
-     SELECT at, tenant, $2, $3, $4, $5, webhook_id::text, name FROM changed";
+    "INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail)
+     SELECT at, project, $2, $3, $4, $5, webhook_id::text, name FROM changed";
 
 impl WebhookStore for PostgresHub {
     fn insert_webhook(&self, webhook: NewWebhook, by: AuditActor) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let sql = format!(
                 "WITH changed AS (
-                     INSERT INTO webhook (webhook_id, tenant, name, url, format, events, secret, created_at)
+                     INSERT INTO webhook (webhook_id, project, name, url, format, events, secret, created_at)
                      VALUES ($1, $6, $7, $8, $9, $10, $11, {NOW}) ON CONFLICT DO NOTHING
-                     RETURNING created_at AS at, tenant, webhook_id, name
+                     RETURNING created_at AS at, project, webhook_id, name
                  )
                  {AUDIT_CHANGED}"
             );
             let events = serde_json::to_string(&webhook.events).map_err(damaged)?;
-            let (tenant, name, url) = (
-                text(&webhook.tenant),
+            let (project, name, url) = (
+                text(&webhook.project),
                 text(&webhook.name),
                 text(&webhook.url),
             );
@@ -47,7 +47,7 @@ impl WebhookStore for PostgresHub {
                 &by.token_id,
                 &by.channel.as_str(),
                 &AuditAction::CreateWebhook.as_str(),
-                &tenant,
+                &project,
                 &name,
                 &url,
                 &webhook.format.as_str(),
@@ -58,12 +58,12 @@ impl WebhookStore for PostgresHub {
         })
     }
 
-    fn webhooks(&self, tenant: String) -> StoreFuture<'_, Vec<Webhook>> {
+    fn webhooks(&self, project: String) -> StoreFuture<'_, Vec<Webhook>> {
         Box::pin(async move {
             let sql =
-                "SELECT webhook_id, tenant, name, url, format, events, created_at FROM webhook
-                       WHERE tenant = $1 ORDER BY created_at, webhook_id";
-            let rows = self.rows(sql, &[&text(&tenant)]).await?;
+                "SELECT webhook_id, project, name, url, format, events, created_at FROM webhook
+                       WHERE project = $1 ORDER BY created_at, webhook_id";
+            let rows = self.rows(sql, &[&text(&project)]).await?;
             rows.iter().map(read_webhook).collect()
         })
     }
@@ -73,7 +73,7 @@ impl WebhookStore for PostgresHub {
             let sql = format!(
                 "WITH changed AS (
                      DELETE FROM webhook WHERE webhook_id = $1
-                     RETURNING {NOW} AS at, tenant, webhook_id, name
+                     RETURNING {NOW} AS at, project, webhook_id, name
                  )
                  {AUDIT_CHANGED} RETURNING 1"
             );
@@ -206,7 +206,7 @@ fn read_webhook(row: &Row) -> Result<Webhook, HubStoreError> {
     let mut cells = PostgresColumns::of(row);
     Ok(Webhook {
         webhook_id: cells.next()?,
-        tenant: cells.next()?,
+        project: cells.next()?,
         name: cells.next()?,
         url: cells.next()?,
         format: format(cells.next()?)?,

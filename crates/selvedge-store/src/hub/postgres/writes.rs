@@ -56,8 +56,8 @@ const FILES: &str = "
     ON CONFLICT (task_no, name) DO UPDATE SET hash = excluded.hash, size = excluded.size";
 
 const AUDIT: &str = "
-    INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
-    SELECT a.at, r.tenant, a.actor, a.token_id, a.channel, a.action, r.task_id::text, a.detail, a.person
+    INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
+    SELECT a.at, r.project, a.actor, a.token_id, a.channel, a.action, r.task_id::text, a.detail, a.person
     FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::uuid[], $5::text[], $6::text[], $7::text[],
                 $8::text[])
          AS a (task_no, at, actor, token_id, channel, action, detail, person)

@@ -31,7 +31,7 @@ const OWNER_IS_VALID: &str = "(s.token_id IS NULL OR (t.revoked_at IS NULL \
     AND (t.expires_at IS NULL OR t.expires_at > :now)))";
 const SESSION_COLUMNS: &str = "s.session_id, s.created_at AS session_created_at, \
     s.last_used_at AS session_last_used_at, s.expires_at AS session_expires_at, s.idle_ms, \
-    s.person, s.name AS person_name, s.tenant AS person_tenant, s.scopes AS person_scopes";
+    s.person, s.name AS person_name, s.project AS person_project, s.scopes AS person_scopes";
 
 /// Identifies a file, whatever its name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,17 +55,17 @@ impl FileIdentity {
 pub(super) fn insert_audit(
     db: &Connection,
     now: i64,
-    tenant: &str,
+    project: &str,
     actor: &AuditActor,
     (action, subject, detail): (AuditAction, &str, &str),
 ) -> Result<(), HubStoreError> {
     db.prepare_cached(
-        "INSERT INTO audit (at, tenant, actor, token_id, channel, action, subject, detail, person)
+        "INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?
     .execute(params![
         now,
-        tenant,
+        project,
         actor.name,
         actor.token_id.map(|id| id.to_string()),
         actor.channel.as_str(),
@@ -95,11 +95,11 @@ pub(super) fn insert_task_audit(
     now: i64,
     audit: &TaskAudit,
 ) -> Result<(), HubStoreError> {
-    let mut query = db.prepare_cached("SELECT tenant, task_id FROM task WHERE task_no = ?1")?;
-    let (tenant, task): (String, String) =
+    let mut query = db.prepare_cached("SELECT project, task_id FROM task WHERE task_no = ?1")?;
+    let (project, task): (String, String) =
         query.query_row([task_no], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let what = (audit.action, task.as_str(), audit.detail.as_str());
-    insert_audit(db, now, &tenant, &audit.actor, what)
+    insert_audit(db, now, &project, &audit.actor, what)
 }
 
 pub(super) fn insert_session(
@@ -111,7 +111,7 @@ pub(super) fn insert_session(
     let scopes = person.map(|it| serde_json::to_string(&it.scopes));
     db.execute(
         "INSERT INTO login_session (session_id, token_id, hash, created_at, last_used_at, expires_at, idle_ms,
-                                    person, name, tenant, scopes)
+                                    person, name, project, scopes)
          VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         params![
             session.session_id.to_string(),
@@ -122,7 +122,7 @@ pub(super) fn insert_session(
             session.idle_ms,
             person.map(|it| person_column(&it.id)).transpose()?,
             person.map(|it| &it.name),
-            person.map(|it| &it.tenant),
+            person.map(|it| &it.project),
             scopes.transpose().map_err(damaged)?,
         ],
     )?;
@@ -142,14 +142,14 @@ fn audit_session(
     actor: &AuditActor,
     action: AuditAction,
 ) -> Result<(), HubStoreError> {
-    let (tenant, detail): (String, String) = db.query_row(
-        "SELECT coalesce(t.tenant, s.tenant), coalesce('token ' || t.name, 'person ' || s.name)
+    let (project, detail): (String, String) = db.query_row(
+        "SELECT coalesce(t.project, s.project), coalesce('token ' || t.name, 'person ' || s.name)
          FROM login_session s LEFT JOIN token t USING (token_id) WHERE s.session_id = ?1",
         [session.to_string()],
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     let what = (action, &*session.to_string(), detail.as_str());
-    insert_audit(db, now, &tenant, actor, what)
+    insert_audit(db, now, &project, actor, what)
 }
 
 pub(super) fn find_session(
@@ -169,15 +169,15 @@ pub(super) fn find_session(
 
 pub(super) fn list_sessions(
     db: &Connection,
-    tenant: &str,
+    project: &str,
     now: i64,
 ) -> Result<Vec<LoginSession>, HubStoreError> {
     let mut query = db.prepare_cached(&format!(
         "SELECT {TOKEN_COLUMNS}, {SESSION_COLUMNS} FROM login_session s LEFT JOIN token t USING (token_id)
-         WHERE coalesce(t.tenant, s.tenant) = :tenant AND {SESSION_IS_OPEN} AND {OWNER_IS_VALID}
+         WHERE coalesce(t.project, s.project) = :project AND {SESSION_IS_OPEN} AND {OWNER_IS_VALID}
          ORDER BY s.created_at DESC, s.session_id DESC"
     ))?;
-    let mut rows = query.query(named_params! {":tenant": tenant, ":now": now})?;
+    let mut rows = query.query(named_params! {":project": project, ":now": now})?;
     let mut sessions = Vec::new();
     while let Some(row) = rows.next()? {
         sessions.push(read_session(row)?);
@@ -194,7 +194,7 @@ fn read_session(row: &Row<'_>) -> Result<LoginSession, HubStoreError> {
             SessionOwner::Person(Person {
                 id: read_person_column(&person)?,
                 name: row.get("person_name")?,
-                tenant: row.get("person_tenant")?,
+                project: row.get("person_project")?,
                 scopes: serde_json::from_str(&scopes).map_err(damaged)?,
             })
         }
@@ -211,7 +211,7 @@ fn read_session(row: &Row<'_>) -> Result<LoginSession, HubStoreError> {
 
 pub(super) fn end_session(
     db: &Connection,
-    tenant: &str,
+    project: &str,
     session: Uuid,
     by: &AuditActor,
     now: i64,
@@ -220,10 +220,10 @@ pub(super) fn end_session(
         &format!(
             "UPDATE login_session AS s SET ended_at = :now
              WHERE s.session_id = :session AND {SESSION_IS_OPEN}
-               AND (s.tenant = :tenant
-                    OR s.token_id IN (SELECT token_id FROM token WHERE tenant = :tenant))"
+               AND (s.project = :project
+                    OR s.token_id IN (SELECT token_id FROM token WHERE project = :project))"
         ),
-        named_params! {":session": session.to_string(), ":tenant": tenant, ":now": now},
+        named_params! {":session": session.to_string(), ":project": project, ":now": now},
     )?;
     if changed > 0 {
         audit_session(db, now, session, by, AuditAction::EndSession)?;
@@ -279,15 +279,15 @@ fn audit_entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>,
     };
     let number = |seq: u64| i64::try_from(seq).unwrap_or(i64::MAX);
     let mut statement = db.prepare_cached(&format!(
-        "SELECT seq, at, tenant, actor, token_id, channel, action, subject, detail, person FROM audit
-         WHERE tenant = :tenant AND seq > :after AND (:before IS NULL OR seq < :before)
+        "SELECT seq, at, project, actor, token_id, channel, action, subject, detail, person FROM audit
+         WHERE project = :project AND seq > :after AND (:before IS NULL OR seq < :before)
            AND (:actor IS NULL OR actor = :actor)
            AND (:action IS NULL OR action = :action)
            AND (:subject IS NULL OR subject = :subject)
          ORDER BY seq {direction} LIMIT :limit"
     ))?;
     let mut rows = statement.query(named_params! {
-        ":tenant": query.tenant,
+        ":project": query.project,
         ":after": number(after),
         ":before": before.map(number),
         ":actor": query.actor,
@@ -304,7 +304,7 @@ fn audit_entries(db: &Connection, query: &AuditQuery) -> Result<Vec<AuditEntry>,
         entries.push(AuditEntry {
             seq: row.get("seq")?,
             at: row.get("at")?,
-            tenant: row.get("tenant")?,
+            project: row.get("project")?,
             actor: AuditActor {
                 name: row.get("actor")?,
                 token_id: token.map(|id| parsed(&id)).transpose()?,

@@ -27,7 +27,7 @@ pub(super) const ROW_COLUMNS: &str = concat!(row_columns!(), ", task_no");
 /// All columns of a task and its cost, as [`read_task_view`] reads them.
 pub(super) const VIEW_COLUMNS: &str = concat!(
     row_columns!(),
-    ", tenant, submitted_by, retry_of, part_of, subtask, title, agent, place, priority, labels, created_at, \
+    ", project, submitted_by, retry_of, part_of, subtask, title, agent, place, priority, labels, created_at, \
      (SELECT count(*) FROM cost c WHERE c.task_no = task.task_no), \
      (SELECT count(*) FROM cost c WHERE c.task_no = task.task_no \
         AND (c.micro_usd IS NULL OR c.source = 'unknown')), \
@@ -131,7 +131,7 @@ fn row(cells: &mut SqliteColumns<'_, '_>) -> Result<TaskRecord, HubStoreError> {
 pub(super) fn read_task_view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
     let cells = &mut SqliteColumns { row: of, next: 0 };
     let row = row(cells)?;
-    let tenant = cells.next()?;
+    let project = cells.next()?;
     let submitted_by = cells.next()?;
     let retry_of: Option<String> = cells.next()?;
     let part_of = part_of(cells)?;
@@ -142,7 +142,7 @@ pub(super) fn read_task_view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
     let labels: String = cells.next()?;
     Ok(TaskView {
         row,
-        tenant,
+        project,
         submitted_by,
         retry_of: retry_of.map(|id| parsed(&id)).transpose()?,
         part_of,

@@ -129,12 +129,12 @@ impl Queue for SqliteHub {
         Box::pin(self.read(move |db| task_queries::task_counts(db, &filter)))
     }
 
-    fn queue_latencies(&self, tenant: String, limit: usize) -> StoreFuture<'_, Vec<i64>> {
-        Box::pin(self.read(move |db| task_queries::queue_latencies(db, &tenant, limit)))
+    fn queue_latencies(&self, project: String, limit: usize) -> StoreFuture<'_, Vec<i64>> {
+        Box::pin(self.read(move |db| task_queries::queue_latencies(db, &project, limit)))
     }
 
-    fn run_stats(&self, tenant: String) -> StoreFuture<'_, Vec<RunStatsRow>> {
-        Box::pin(self.read(move |db| task_queries::run_stats(db, &tenant)))
+    fn run_stats(&self, project: String) -> StoreFuture<'_, Vec<RunStatsRow>> {
+        Box::pin(self.read(move |db| task_queries::run_stats(db, &project)))
     }
 
     fn saved_run_stats(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>> {
@@ -187,10 +187,10 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<SubmitOutcome, Hu
     if let Some((key, hash)) = &task.idempotency {
         let mut query = db.prepare_cached(
             "SELECT task_id, hash FROM idempotency i JOIN task USING (task_no)
-             WHERE i.tenant = ?1 AND key = ?2",
+             WHERE i.project = ?1 AND key = ?2",
         )?;
         let known = query
-            .query_row(params![task.tenant, key], |row| {
+            .query_row(params![task.project, key], |row| {
                 Ok((row.get::<_, String>(0)?, row.get::<_, Vec<u8>>(1)?))
             })
             .optional()?;
@@ -209,7 +209,7 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<SubmitOutcome, Hu
     let number = insert(db, task, now)?;
     if let Some((key, hash)) = &task.idempotency {
         db.prepare_cached("INSERT INTO idempotency VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute(params![task.tenant, key, hash, number, now])?;
+            .execute(params![task.project, key, hash, number, now])?;
     }
     Ok(SubmitOutcome::New(task.task_id))
 }
@@ -217,14 +217,14 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<SubmitOutcome, Hu
 /// Inserts a task and returns its number.
 fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreError> {
     db.prepare_cached(
-        "INSERT INTO task (task_id, tenant, submitted_by, retry_of, part_of, subtask, title, agent, place,
+        "INSERT INTO task (task_id, project, submitted_by, retry_of, part_of, subtask, title, agent, place,
                            priority, labels, max_attempts, rank, created_at, updated_at, state, log_seq)
-         VALUES (:task_id, :tenant, :submitted_by, :retry_of, :part_of, :subtask, :title, :agent, :place,
+         VALUES (:task_id, :project, :submitted_by, :retry_of, :part_of, :subtask, :title, :agent, :place,
                  :priority, :labels, :max_attempts, :rank, :now, :now, 'queued', 1)",
     )?
     .execute(named_params! {
         ":task_id": task.task_id.to_string(),
-        ":tenant": task.tenant,
+        ":project": task.project,
         ":submitted_by": task.submitted_by,
         ":retry_of": task.retry_of.map(|id| id.to_string()),
         ":part_of": task.part_of.as_ref().map(|part| part.plan.to_string()),
@@ -248,7 +248,7 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreErro
     if let Some(actor) = &task.actor {
         let (action, detail) = task.audit();
         let what = (action, &*task.task_id.to_string(), detail.as_str());
-        access::insert_audit(db, now, &task.tenant, actor, what)?;
+        access::insert_audit(db, now, &task.project, actor, what)?;
         if let Some(person) = &actor.person {
             access::insert_submitter(db, task.task_id, person)?;
         }
@@ -384,7 +384,7 @@ fn list(db: &Connection, filter: &ListFilter, limit: usize) -> Result<ListPage, 
            AND (:outcome IS NULL OR outcome = :outcome)
            AND (:agent IS NULL OR agent = :agent)
            AND (:worker IS NULL OR worker = :worker)
-           AND (:tenant IS NULL OR tenant = :tenant)
+           AND (:project IS NULL OR project = :project)
            AND (:label IS NULL OR :label IN (SELECT value FROM json_each(labels)))
            AND (:text IS NULL OR instr(lower(title), lower(:text)) > 0
                 OR instr(lower(coalesce(place, '')), lower(:text)) > 0)
@@ -398,7 +398,7 @@ fn list(db: &Connection, filter: &ListFilter, limit: usize) -> Result<ListPage, 
         ":outcome": filter.outcome.map(Outcome::as_str),
         ":agent": filter.agent,
         ":worker": filter.worker,
-        ":tenant": filter.tenant,
+        ":project": filter.project,
         ":label": filter.label,
         ":text": filter.text,
         ":without_retried": filter.without_retried,

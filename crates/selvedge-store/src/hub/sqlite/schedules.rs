@@ -11,7 +11,7 @@ use crate::hub::error::HubStoreError;
 use crate::hub::schedules::{NewSchedule, Schedule, ScheduleFiring, ScheduleMove};
 use crate::hub::traits::{ScheduleStore, StoreFuture};
 
-const COLUMNS: &str = "schedule_id, tenant, name, cron, body, created_by, created_by_token, created_at, next_at, \
+const COLUMNS: &str = "schedule_id, project, name, cron, body, created_by, created_by_token, created_at, next_at, \
                        last_at, last_task, last_error";
 
 impl ScheduleStore for SqliteHub {
@@ -20,12 +20,12 @@ impl ScheduleStore for SqliteHub {
         Box::pin(self.write(move |db| {
             let (id, by, now) = (schedule.schedule_id.to_string(), &schedule.created_by, clock.now());
             db.execute(
-                "INSERT INTO schedule (schedule_id, tenant, name, cron, body, created_by, created_by_token,
+                "INSERT INTO schedule (schedule_id, project, name, cron, body, created_by, created_by_token,
                                        created_at, next_at)
-                 VALUES (:schedule_id, :tenant, :name, :cron, :body, :created_by, :created_by_token, :now, :next_at)",
+                 VALUES (:schedule_id, :project, :name, :cron, :body, :created_by, :created_by_token, :now, :next_at)",
                 named_params! {
                     ":schedule_id": id,
-                    ":tenant": schedule.tenant,
+                    ":project": schedule.project,
                     ":name": schedule.name,
                     ":cron": schedule.cron,
                     ":body": schedule.body,
@@ -36,16 +36,18 @@ impl ScheduleStore for SqliteHub {
                 },
             )?;
             let what = (AuditAction::CreateSchedule, id.as_str(), schedule.name.as_str());
-            insert_audit(db, now, &schedule.tenant, by, what)
+            insert_audit(db, now, &schedule.project, by, what)
         }))
     }
 
-    fn schedules(&self, tenant: String) -> StoreFuture<'_, Vec<Schedule>> {
-        Box::pin(
-            self.read(move |db| {
-                select(db, "tenant = ?1 ORDER BY created_at, schedule_id", &tenant)
-            }),
-        )
+    fn schedules(&self, project: String) -> StoreFuture<'_, Vec<Schedule>> {
+        Box::pin(self.read(move |db| {
+            select(
+                db,
+                "project = ?1 ORDER BY created_at, schedule_id",
+                &project,
+            )
+        }))
     }
 
     fn due_schedules(&self) -> StoreFuture<'_, Vec<Schedule>> {
@@ -103,11 +105,11 @@ fn audit_schedule(
     action: AuditAction,
 ) -> Result<(), HubStoreError> {
     let id = schedule.to_string();
-    let sql = "SELECT tenant, name FROM schedule WHERE schedule_id = ?1";
+    let sql = "SELECT project, name FROM schedule WHERE schedule_id = ?1";
     let found = db.query_row(sql, [&id], |row| Ok((row.get(0)?, row.get(1)?)));
     let found: Option<(String, String)> = found.optional()?;
-    found.map_or(Ok(()), |(tenant, name)| {
-        insert_audit(db, now, &tenant, by, (action, &id, &name))
+    found.map_or(Ok(()), |(project, name)| {
+        insert_audit(db, now, &project, by, (action, &id, &name))
     })
 }
 
@@ -140,7 +142,7 @@ fn read_schedule(row: &Row<'_>) -> Result<Schedule, HubStoreError> {
     });
     Ok(Schedule {
         schedule_id: parsed(&row.get::<_, String>(0)?)?,
-        tenant: row.get(1)?,
+        project: row.get(1)?,
         name: row.get(2)?,
         cron: row.get(3)?,
         body: row.get(4)?,

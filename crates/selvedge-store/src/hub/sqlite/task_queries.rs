@@ -12,7 +12,7 @@ use crate::hub::task_queries::{
     TaskFilter, TaskPageRequest, TaskSortOrder,
 };
 
-const FILTER_CLAUSE: &str = "tenant = :tenant
+const FILTER_CLAUSE: &str = "project = :project
        AND (:agent IS NULL OR coalesce(agent, :none) = :agent)
        AND (:place IS NULL OR place = :place)
        AND (:revision IS NULL OR EXISTS (
@@ -86,7 +86,7 @@ pub(super) fn page(
     ))?;
     let numbers = query.query_map(
         named_params! {
-            ":tenant": filter.tenant, ":agent": filter.agent, ":none": NO_AGENT,
+            ":project": filter.project, ":agent": filter.agent, ":none": NO_AGENT,
             ":place": filter.place, ":revision": filter.revision_part(), ":worker": filter.worker,
             ":submitted_by": filter.submitted_by, ":label": filter.label, ":since": filter.since,
             ":until": filter.until, ":stats_parts": json_array(&filter.stats_parts)?,
@@ -117,7 +117,7 @@ pub(super) fn task_counts(
     let (stats_parts, words) = (json_array(&filter.stats_parts)?, json_array(&filter.words)?);
     let revision = filter.revision_part();
     let bound: &[(&str, &dyn ToSql)] = named_params! {
-        ":tenant": filter.tenant, ":agent": filter.agent, ":none": NO_AGENT,
+        ":project": filter.project, ":agent": filter.agent, ":none": NO_AGENT,
         ":place": filter.place, ":revision": revision, ":worker": filter.worker,
         ":submitted_by": filter.submitted_by, ":label": filter.label, ":since": filter.since, ":until": filter.until,
         ":stats_parts": stats_parts, ":words": words,
@@ -132,9 +132,9 @@ pub(super) fn task_counts(
         census.accepted += row.get::<_, Option<u64>>(3)?.unwrap_or(0);
     }
     let mut query = db.prepare_cached(
-        "SELECT coalesce(agent, ?2), count(*) FROM task WHERE tenant = ?1 GROUP BY 1 ORDER BY 1",
+        "SELECT coalesce(agent, ?2), count(*) FROM task WHERE project = ?1 GROUP BY 1 ORDER BY 1",
     )?;
-    let agents = query.query_map(params![filter.tenant, NO_AGENT], |row| {
+    let agents = query.query_map(params![filter.project, NO_AGENT], |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?))
     })?;
     for agent in agents {
@@ -143,10 +143,10 @@ pub(super) fn task_counts(
         census.all += count;
     }
     let mut query = db.prepare_cached(
-        "SELECT DISTINCT place FROM task WHERE tenant = ?1 AND place IS NOT NULL
+        "SELECT DISTINCT place FROM task WHERE project = ?1 AND place IS NOT NULL
          ORDER BY 1 LIMIT ?2",
     )?;
-    let places = query.query_map(params![filter.tenant, MAX_PLACES], |row| row.get(0))?;
+    let places = query.query_map(params![filter.project, MAX_PLACES], |row| row.get(0))?;
     census.places = places.collect::<Result<_, _>>()?;
     Ok(census)
 }
@@ -187,25 +187,25 @@ pub(super) fn task_bodies(
 /// How long the first attempts of the latest tasks waited, in milliseconds.
 pub(super) fn queue_latencies(
     db: &Connection,
-    tenant: &str,
+    project: &str,
     limit: usize,
 ) -> Result<Vec<i64>, HubStoreError> {
     let mut query = db.prepare_cached(
         "SELECT r.begun_at - t.created_at FROM task t CROSS JOIN attempt r
          ON r.task_no = t.task_no AND r.attempt_number = 1
-         WHERE t.tenant = ?1 ORDER BY t.task_no DESC LIMIT ?2",
+         WHERE t.project = ?1 ORDER BY t.task_no DESC LIMIT ?2",
     )?;
-    let waits = query.query_map(params![tenant, limit], |row| row.get(0))?;
+    let waits = query.query_map(params![project, limit], |row| row.get(0))?;
     Ok(waits.collect::<Result<_, _>>()?)
 }
 
-pub(super) fn run_stats(db: &Connection, tenant: &str) -> Result<Vec<RunStatsRow>, HubStoreError> {
+pub(super) fn run_stats(db: &Connection, project: &str) -> Result<Vec<RunStatsRow>, HubStoreError> {
     let mut query = db.prepare_cached(
         "SELECT t.task_id, t.event_seq, f.event_seq, f.body, t.place, t.worker FROM task t
          LEFT JOIN run_stats f ON f.task_no = t.task_no
-         WHERE t.tenant = ?1 AND t.event_seq > 0 ORDER BY t.task_no",
+         WHERE t.project = ?1 AND t.event_seq > 0 ORDER BY t.task_no",
     )?;
-    let mut rows = query.query([tenant])?;
+    let mut rows = query.query([project])?;
     let mut stats = Vec::new();
     while let Some(row) = rows.next()? {
         let seq: Option<u64> = row.get(2)?;

@@ -12,7 +12,7 @@ use crate::hub::rows::{ApiToken, NewApiToken};
 use crate::hub::traits::{StoreFuture, TokenStore};
 
 /// The columns of a token `t`.
-pub(super) const TOKEN_COLUMNS: &str = "t.token_id, t.name, t.prefix, t.tenant, t.scopes, \
+pub(super) const TOKEN_COLUMNS: &str = "t.token_id, t.name, t.prefix, t.project, t.scopes, \
     t.created_at, t.expires_at, t.last_used_at, t.revoked_at";
 
 impl TokenStore for SqliteHub {
@@ -85,20 +85,20 @@ impl TokenStore for SqliteHub {
         Box::pin(self.read(move |db| access::find_session(db, hash, now)))
     }
 
-    fn list_sessions(&self, tenant: String) -> StoreFuture<'_, Vec<LoginSession>> {
+    fn list_sessions(&self, project: String) -> StoreFuture<'_, Vec<LoginSession>> {
         let now = self.clock.now();
-        Box::pin(self.read(move |db| access::list_sessions(db, &tenant, now)))
+        Box::pin(self.read(move |db| access::list_sessions(db, &project, now)))
     }
 
     fn end_session(
         &self,
-        tenant: String,
+        project: String,
         session_id: Uuid,
         by: AuditActor,
     ) -> StoreFuture<'_, bool> {
         let clock = self.clock.clone();
         Box::pin(
-            self.write(move |db| access::end_session(db, &tenant, session_id, &by, clock.now())),
+            self.write(move |db| access::end_session(db, &project, session_id, &by, clock.now())),
         )
     }
 
@@ -151,10 +151,10 @@ fn revoke(
             &format!(
                 "SELECT NOT EXISTS (
                      SELECT 1 FROM token t
-                     WHERE tenant = :tenant AND token_id <> :id AND {TOKEN_IS_VALID}
+                     WHERE project = :project AND token_id <> :id AND {TOKEN_IS_VALID}
                        AND EXISTS (SELECT 1 FROM json_each(scopes) WHERE value = 'admin'))"
             ),
-            named_params! {":tenant": token.tenant, ":id": id, ":now": now},
+            named_params! {":project": token.project, ":id": id, ":now": now},
             |row| row.get(0),
         )?)
     };
@@ -166,20 +166,20 @@ fn revoke(
         params![id, now],
     )?;
     let what = (AuditAction::RevokeToken, id.as_str(), token.name.as_str());
-    access::insert_audit(db, now, &token.tenant, by, what)?;
+    access::insert_audit(db, now, &token.project, by, what)?;
     Ok(RevokeOutcome::Revoked)
 }
 
 fn insert_token(db: &Connection, token: &NewApiToken, now: i64) -> Result<ApiToken, HubStoreError> {
     let expires_at = token.lasts_ms.map(|period| now.saturating_add(period));
     db.execute(
-        "INSERT INTO token (token_id, name, prefix, tenant, scopes, hash, created_at, expires_at)
-         VALUES (:token_id, :name, :prefix, :tenant, :scopes, :hash, :now, :expires_at)",
+        "INSERT INTO token (token_id, name, prefix, project, scopes, hash, created_at, expires_at)
+         VALUES (:token_id, :name, :prefix, :project, :scopes, :hash, :now, :expires_at)",
         named_params! {
             ":token_id": token.token_id.to_string(),
             ":name": token.name,
             ":prefix": token.prefix,
-            ":tenant": token.tenant,
+            ":project": token.project,
             ":scopes": serde_json::to_string(&token.scopes).map_err(damaged)?,
             ":hash": token.hash,
             ":now": now,
@@ -188,12 +188,12 @@ fn insert_token(db: &Connection, token: &NewApiToken, now: i64) -> Result<ApiTok
     )?;
     let (id, detail) = (token.token_id.to_string(), token.audit_detail());
     let what = (AuditAction::CreateToken, id.as_str(), detail.as_str());
-    access::insert_audit(db, now, &token.tenant, &token.created_by, what)?;
+    access::insert_audit(db, now, &token.project, &token.created_by, what)?;
     Ok(ApiToken {
         token_id: token.token_id,
         name: token.name.clone(),
         prefix: token.prefix.clone(),
-        tenant: token.tenant.clone(),
+        project: token.project.clone(),
         scopes: token.scopes.clone(),
         created_at: now,
         expires_at,
@@ -208,7 +208,7 @@ pub(super) fn read_token(row: &Row<'_>) -> Result<ApiToken, HubStoreError> {
         token_id: parsed(&row.get::<_, String>("token_id")?)?,
         name: row.get("name")?,
         prefix: row.get("prefix")?,
-        tenant: row.get("tenant")?,
+        project: row.get("project")?,
         scopes: serde_json::from_str(&scopes).map_err(damaged)?,
         created_at: row.get("created_at")?,
         expires_at: row.get("expires_at")?,

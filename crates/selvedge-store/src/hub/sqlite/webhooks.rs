@@ -32,11 +32,11 @@ impl WebhookStore for SqliteHub {
         Box::pin(self.write(move |db| {
             let (id, now) = (webhook.webhook_id.to_string(), clock.now());
             db.execute(
-                "INSERT INTO webhook (webhook_id, tenant, name, url, format, events, secret, created_at)
-                 VALUES (:webhook_id, :tenant, :name, :url, :format, :events, :secret, :now)",
+                "INSERT INTO webhook (webhook_id, project, name, url, format, events, secret, created_at)
+                 VALUES (:webhook_id, :project, :name, :url, :format, :events, :secret, :now)",
                 named_params! {
                     ":webhook_id": id,
-                    ":tenant": webhook.tenant,
+                    ":project": webhook.project,
                     ":name": webhook.name,
                     ":url": webhook.url,
                     ":format": webhook.format.as_str(),
@@ -46,17 +46,17 @@ impl WebhookStore for SqliteHub {
                 },
             )?;
             let what = (AuditAction::CreateWebhook, id.as_str(), webhook.name.as_str());
-            insert_audit(db, now, &webhook.tenant, &by, what)
+            insert_audit(db, now, &webhook.project, &by, what)
         }))
     }
 
-    fn webhooks(&self, tenant: String) -> StoreFuture<'_, Vec<Webhook>> {
+    fn webhooks(&self, project: String) -> StoreFuture<'_, Vec<Webhook>> {
         Box::pin(self.read(move |db| {
             let mut query = db.prepare_cached(
-                "SELECT webhook_id, tenant, name, url, format, events, created_at FROM webhook
-                 WHERE tenant = ?1 ORDER BY created_at, webhook_id",
+                "SELECT webhook_id, project, name, url, format, events, created_at FROM webhook
+                 WHERE project = ?1 ORDER BY created_at, webhook_id",
             )?;
-            let mut rows = query.query([tenant])?;
+            let mut rows = query.query([project])?;
             let mut all = Vec::new();
             while let Some(row) = rows.next()? {
                 all.push(read_webhook(row)?);
@@ -69,12 +69,12 @@ impl WebhookStore for SqliteHub {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
             let id = webhook.to_string();
-            let sql = "DELETE FROM webhook WHERE webhook_id = ?1 RETURNING tenant, name";
+            let sql = "DELETE FROM webhook WHERE webhook_id = ?1 RETURNING project, name";
             let deleted = db.query_row(sql, [&id], |row| Ok((row.get(0)?, row.get(1)?)));
             let deleted: Option<(String, String)> = deleted.optional()?;
-            if let Some((tenant, name)) = &deleted {
+            if let Some((project, name)) = &deleted {
                 let what = (AuditAction::DeleteWebhook, id.as_str(), name.as_str());
-                insert_audit(db, clock.now(), tenant, &by, what)?;
+                insert_audit(db, clock.now(), project, &by, what)?;
             }
             Ok(deleted.is_some())
         }))
@@ -221,7 +221,7 @@ fn read_webhook(row: &Row<'_>) -> Result<Webhook, HubStoreError> {
     let events: String = row.get(5)?;
     Ok(Webhook {
         webhook_id: parsed(&row.get::<_, String>(0)?)?,
-        tenant: row.get(1)?,
+        project: row.get(1)?,
         name: row.get(2)?,
         url: row.get(3)?,
         format: format(&row.get::<_, String>(4)?)?,

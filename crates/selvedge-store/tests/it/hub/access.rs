@@ -21,10 +21,10 @@ fn ada() -> AuditActor {
     }
 }
 
-fn admin(number: u128, tenant: &str, lasts_ms: Option<i64>) -> NewApiToken {
+fn admin(number: u128, project: &str, lasts_ms: Option<i64>) -> NewApiToken {
     NewApiToken {
         scopes: vec!["read".to_owned(), "admin".to_owned()],
-        tenant: tenant.to_owned(),
+        project: project.to_owned(),
         ..token(number, lasts_ms)
     }
 }
@@ -129,10 +129,10 @@ pub(super) async fn session_ends_with_its_token_its_limits_and_on_request(fixtur
             .is_empty()
     );
 
-    let end = async |tenant: &str, number: u8| {
+    let end = async |project: &str, number: u8| {
         let id = Uuid::from_u128(1_000 + u128::from(number));
         store
-            .end_session(tenant.to_owned(), id, ada())
+            .end_session(project.to_owned(), id, ada())
             .await
             .unwrap()
     };
@@ -155,7 +155,7 @@ fn ada_the_person() -> Person {
             subject: "1234".to_owned(),
         },
         name: "Ada".to_owned(),
-        tenant: "default".to_owned(),
+        project: "default".to_owned(),
         scopes: vec!["submit".to_owned()],
     }
 }
@@ -180,8 +180,8 @@ pub(super) async fn session_of_a_person_has_no_token(fixture: StoreFixture) {
     let found = store.find_session_by_hash([1; 32]).await.unwrap();
     let found = found.expect("an open session");
     assert_eq!(found.owner, SessionOwner::Person(ada.clone()));
-    let tenants = ["default", "other"].map(str::to_owned);
-    let [own, other] = tenants.clone().map(|tenant| store.list_sessions(tenant));
+    let projects = ["default", "other"].map(str::to_owned);
+    let [own, other] = projects.clone().map(|project| store.list_sessions(project));
     assert_eq!(own.await.unwrap(), [found]);
     assert!(other.await.unwrap().is_empty());
     let ended = store.find_ended_access(vec![], vec![id]).await.unwrap();
@@ -201,7 +201,7 @@ pub(super) async fn session_of_a_person_has_no_token(fixture: StoreFixture) {
     assert_eq!(submitter(by_ada).await, Some(ada.id));
     assert_eq!(submitter(by_token).await, None);
 
-    let [own, other] = tenants.map(|tenant| store.end_session(tenant, id, actor.clone()));
+    let [own, other] = projects.map(|project| store.end_session(project, id, actor.clone()));
     assert!(!other.await.unwrap());
     assert!(own.await.unwrap());
     assert_eq!(store.find_session_by_hash([1; 32]).await.unwrap(), None);
@@ -244,7 +244,7 @@ pub(super) async fn sign_in_is_completed_once(fixture: StoreFixture) {
 
 async fn entries(store: &dyn HubStore, order: AuditOrder, limit: usize) -> Vec<AuditEntry> {
     let query = AuditQuery {
-        tenant: "default".to_owned(),
+        project: "default".to_owned(),
         actor: None,
         action: None,
         subject: None,
@@ -339,7 +339,7 @@ pub(super) async fn audit_log_records_who_did_what_and_is_never_changed(fixture:
     };
     assert_eq!(newer, [all[2].clone(), all[1].clone()]);
     let filtered = AuditQuery {
-        tenant: "default".to_owned(),
+        project: "default".to_owned(),
         actor: Some("ada".to_owned()),
         action: Some(AuditAction::CancelTask),
         subject: Some(id.to_string()),
@@ -351,7 +351,7 @@ pub(super) async fn audit_log_records_who_did_what_and_is_never_changed(fixture:
         all[2..3]
     );
     let foreign = AuditQuery {
-        tenant: "other".to_owned(),
+        project: "other".to_owned(),
         ..filtered
     };
     assert!(store.audit_entries(foreign).await.unwrap().is_empty());
@@ -360,7 +360,7 @@ pub(super) async fn audit_log_records_who_did_what_and_is_never_changed(fixture:
     assert!(store.purge_audit(-60_000, 100).await.is_err());
     let old = store.now().await.unwrap() - 40 * DAY;
     let insert = format!(
-        "INSERT INTO audit (at, tenant, actor, channel, action, subject, detail)
+        "INSERT INTO audit (at, project, actor, channel, action, subject, detail)
          VALUES ({old}, 'default', 'ada', 'api', 'task.submit', 'x', '')"
     );
     fixture.execute(&insert).await;

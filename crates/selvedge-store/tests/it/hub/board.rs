@@ -13,7 +13,7 @@ use selvedge_store::hub::{
 
 use super::fixture::{PASSES, StoreFixture, begin, complete, entry, report, task, want};
 
-const TENANT: &str = "default";
+const PROJECT: &str = "default";
 const TASKS: u32 = 66;
 
 fn one(number: u32) -> NewTask {
@@ -29,7 +29,7 @@ fn one(number: u32) -> NewTask {
         .is_multiple_of(5)
         .then(|| "https://example.org/LOGIN.git".to_owned());
     if number % 11 == 10 {
-        "theirs".clone_into(&mut new.tenant);
+        "theirs".clone_into(&mut new.project);
     }
     new
 }
@@ -81,7 +81,7 @@ async fn create_tasks(fixture: &StoreFixture) -> std::sync::Arc<dyn HubStore> {
 
 async fn all(store: &dyn HubStore) -> Vec<TaskView> {
     let filter = ListFilter {
-        tenant: Some(TENANT.to_owned()),
+        project: Some(PROJECT.to_owned()),
         ..ListFilter::default()
     };
     store.tasks(filter, 1_000).await.unwrap().tasks
@@ -213,7 +213,7 @@ pub(super) async fn list_pages_and_counts_match_the_full_list(fixture: StoreFixt
         },
     ] {
         let filter = TaskFilter {
-            tenant: TENANT.to_owned(),
+            project: PROJECT.to_owned(),
             ..filter
         };
         let mut counts = store.task_counts(filter.clone()).await.unwrap();
@@ -261,13 +261,13 @@ pub(super) async fn queue_latencies_are_those_of_the_latest_started_tasks(fixtur
     let began = began.iter().filter(|view| view.row.lease.last_attempt > 0);
     let began = began.count();
     let waits = store
-        .queue_latencies(TENANT.to_owned(), 1_000)
+        .queue_latencies(PROJECT.to_owned(), 1_000)
         .await
         .unwrap();
     assert_eq!(waits.len(), began);
     assert!(waits.iter().all(|wait| *wait >= 0), "{waits:?}");
     assert_eq!(
-        store.queue_latencies(TENANT.to_owned(), 3).await.unwrap(),
+        store.queue_latencies(PROJECT.to_owned(), 3).await.unwrap(),
         waits[..3]
     );
     let nobody = store.queue_latencies("nobody".to_owned(), 3).await.unwrap();
@@ -279,7 +279,7 @@ pub(super) async fn run_stats_are_never_replaced_by_older_ones(fixture: StoreFix
     for number in 0..2 {
         store.submit(one(number)).await.unwrap();
     }
-    let lines = store.run_stats(TENANT.to_owned()).await.unwrap();
+    let lines = store.run_stats(PROJECT.to_owned()).await.unwrap();
     assert_eq!(lines, [], "what has no journal has no statistics");
     let granted = store
         .assign_tasks(vec![want("loom", 2, &[])])
@@ -303,7 +303,7 @@ pub(super) async fn run_stats_are_never_replaced_by_older_ones(fixture: StoreFix
         event_seq: 2,
         saved: saved.map(|(seq, body)| (seq, body.to_owned())),
     };
-    let lines = async || store.run_stats(TENANT.to_owned()).await.unwrap();
+    let lines = async || store.run_stats(PROJECT.to_owned()).await.unwrap();
     assert_eq!(lines().await, [line(0, None), line(1, None)]);
     let keep = async |of: &[(u32, u64, &str)]| {
         let of = of.iter();
@@ -335,7 +335,7 @@ pub(super) async fn tasks_are_found_by_their_saved_statistics(fixture: StoreFixt
         .unwrap();
     let find = async |words: &[&str], parts: &[&str]| {
         let filter = TaskFilter {
-            tenant: TENANT.to_owned(),
+            project: PROJECT.to_owned(),
             words: words.iter().map(|it| (*it).to_owned()).collect(),
             stats_parts: parts.iter().map(|it| (*it).to_owned()).collect(),
             ..TaskFilter::default()

@@ -69,7 +69,7 @@ impl StoreFixture {
 pub(super) fn task(number: u128, priority: u8, labels: &[&str]) -> NewTask {
     NewTask {
         task_id: TaskId::new(Uuid::from_u128((1 << 120) + number)),
-        tenant: "default".to_owned(),
+        project: "default".to_owned(),
         submitted_by: "me".to_owned(),
         actor: None,
         retry_of: None,

@@ -110,7 +110,7 @@ pub(super) fn token(number: u128, lasts_ms: Option<i64>) -> NewApiToken {
     NewApiToken {
         token_id: Uuid::from_u128(number),
         name: format!("token {number}"),
-        tenant: "default".to_owned(),
+        project: "default".to_owned(),
         scopes: vec!["read".to_owned()],
         prefix: "slv_12".to_owned(),
         hash: [u8::try_from(number).unwrap(); 32],

@@ -381,7 +381,7 @@ pub(super) async fn list_is_filtered_paged_and_counted(fixture: StoreFixture) {
         ),
         (
             ListFilter {
-                tenant: Some("other".to_owned()),
+                project: Some("other".to_owned()),
                 ..all.clone()
             },
             vec![],
