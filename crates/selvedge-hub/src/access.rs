@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use selvedge_dashboard::web::end_stream_with;
-use selvedge_protocol::Scope;
+use selvedge_protocol::{DEFAULT_PROJECT, Scope};
 use selvedge_store::hub::{ApiToken, AuditChannel};
 use tokio::time::timeout;
 
@@ -22,6 +22,14 @@ use crate::service::Actor;
 /// The token of a request; present in every request to an operation that needs a scope.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller(pub(crate) ApiToken);
+
+impl Caller {
+    /// Whether the token belongs to the project whose administrators administer all projects, and whose workers take
+    /// the tasks of all projects.
+    pub(crate) fn is_of_default_project(&self) -> bool {
+        self.0.project == DEFAULT_PROJECT
+    }
+}
 
 impl From<Caller> for Actor {
     fn from(Caller(token): Caller) -> Self {

@@ -210,6 +210,7 @@ mod tests {
         let new = new_task(&Task::default(), id, "default", "test").unwrap();
         store.submit(new).await.unwrap();
         let request = PollRequest {
+            project: None,
             worker: "worker".to_owned(),
             labels: Vec::new(),
             agents: None,

@@ -5,7 +5,7 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use selvedge_protocol::{FieldError, Problem};
+use selvedge_protocol::{DEFAULT_PROJECT, FieldError, LIMIT_PROBLEM, PROBLEM_PREFIX, Problem};
 use selvedge_store::hub::HubStoreError;
 use serde::de::DeserializeOwned;
 
@@ -18,7 +18,7 @@ pub(crate) struct ApiError(Problem);
 impl ApiError {
     pub(crate) fn new(status: StatusCode, kind: &str, detail: impl Into<String>) -> Self {
         Self(Problem {
-            kind: format!("urn:selvedge:problem:{kind}"),
+            kind: format!("{PROBLEM_PREFIX}{kind}"),
             title: status.canonical_reason().unwrap_or_default().to_owned(),
             status: status.as_u16(),
             detail: Some(detail.into()),
@@ -65,6 +65,15 @@ impl ApiError {
         )
     }
 
+    /// Only administrators of the default project may do this.
+    pub(crate) fn other_project() -> Self {
+        Self::new(
+            StatusCode::FORBIDDEN,
+            "project",
+            format!("only a token of the project `{DEFAULT_PROJECT}` may do this"),
+        )
+    }
+
     pub(crate) fn no_random_numbers() -> Self {
         let detail = "cannot get random numbers from the system";
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "random", detail)
@@ -82,6 +91,9 @@ impl From<ServiceError> for ApiError {
             ServiceError::TaskNotFound => Self::new(StatusCode::NOT_FOUND, "not-found", detail),
             ServiceError::Conflict(_) => Self::conflict(detail),
             ServiceError::Forbidden(_) => Self::new(StatusCode::FORBIDDEN, "forbidden", detail),
+            ServiceError::LimitReached(_) => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, LIMIT_PROBLEM, detail)
+            }
             ServiceError::InvalidFields(errors) => Self::fields(errors),
             ServiceError::Store(HubStoreError::DiskFull) => {
                 Self::new(StatusCode::INSUFFICIENT_STORAGE, "store", detail)

@@ -67,6 +67,7 @@ pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
         labels: labels(view, task.as_ref()),
         project: view.project.clone(),
         unplaceable: None,
+        waits: None,
         retry_of: view.retry_of,
         cancel_reason: lease.cancel.clone(),
         last_event_seq: view.row.event_seq,

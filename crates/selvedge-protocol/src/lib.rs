@@ -21,6 +21,7 @@ mod patches;
 mod plan;
 mod problem;
 mod progress;
+mod project;
 mod schedule;
 mod session;
 mod state;
@@ -40,8 +41,12 @@ pub use page::{JournalPage, ReportPage, SubtaskRow, TaskPage, TaskRow, WorkerPag
 pub use patches::{
     RESULT_PATCH, attempt_patch, patch_since_start, since_start_patch, whole_patches,
 };
-pub use problem::{FieldError, Problem};
+pub use problem::{FieldError, LIMIT_PROBLEM, PROBLEM_PREFIX, Problem};
 pub use progress::{ProgressEvent, project};
+pub use project::{
+    DEFAULT_PROJECT, PersonUsage, ProjectPage, ProjectRequest, ProjectRow, ProjectSettings,
+    ProjectUsage,
+};
 pub use schedule::{CreatedSchedule, ScheduleLast, SchedulePage, ScheduleRequest, ScheduleRow};
 pub use session::{Hello, HubMessage, RefusalCode, WorkerMessage};
 pub use state::TaskState;

@@ -74,6 +74,9 @@ pub struct TaskRow {
     /// Why no worker can currently run it, if none can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unplaceable: Option<String>,
+    /// The reached limit of its project for which it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits: Option<String>,
     /// The task of which it is a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<TaskId>,
@@ -162,6 +165,9 @@ pub struct ReportPage {
 pub struct WorkerRow {
     /// Its name.
     pub worker: String,
+    /// The project whose tasks it takes; all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
     /// Whether it is connected now.
     pub connected: bool,
     /// Whether it accepts no further tasks.

@@ -3,6 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// Begins the kind of every problem.
+pub const PROBLEM_PREFIX: &str = "urn:selvedge:problem:";
+/// The kind of problem, after the prefix, of a project whose limit is reached: repeating the request soon is useless.
+pub const LIMIT_PROBLEM: &str = "limit";
+
 /// One invalid field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldError {

@@ -160,6 +160,9 @@ pub struct TokenRequest {
     /// Expiry time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// The project that it belongs to, if it is another one than that of the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
 }
 
 /// A token, without its secret.

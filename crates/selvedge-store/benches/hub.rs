@@ -1,5 +1,6 @@
 //! Throughput of a hub's store in durable no-op tasks per second: submitting them, and carrying them out from
-//! claim to completion with all their rows (begin_run, report, ledger, result, log); in an SQLite file, and
+//! claim to completion with all their rows (begin_run, report, ledger, result, log), and assigning single tasks
+//! while 10,000 of three projects are queued; in an SQLite file, and
 //! on a dedicated PostgreSQL server that syncs its disk. Prints a table and asserts nothing.
 //!
 //! `cargo bench --bench hub -- [CLIENTS] [TASKS]`, and `sqlite` or `postgres` for one of them
@@ -29,6 +30,9 @@ use uuid::Uuid;
 
 /// Maximum number of tasks per claim.
 const BATCH: usize = 50;
+/// Tasks in the queue, and those of them that are assigned one by one.
+const QUEUED: usize = 10_000;
+const ASSIGNED: usize = 500;
 
 #[tokio::main]
 async fn main() {
@@ -79,20 +83,48 @@ async fn measured(store: Arc<dyn HubStore>, clients: usize, tasks: usize) {
     }
     let done: usize = set.join_all().await.into_iter().sum();
     print_rate("claim + begin + report + complete", done, begun.elapsed());
+    measure_assignment(&store).await;
+}
+
+/// Assignment of single tasks while the queue is long: three projects with five submitters each.
+async fn measure_assignment(store: &Arc<dyn HubStore>) {
+    let mut set = JoinSet::new();
+    for number in 0..QUEUED {
+        let store = Arc::clone(store);
+        set.spawn(async move {
+            let new = NewTask {
+                project: format!("project {}", number % 3),
+                submitted_by: format!("person {}", number % 5),
+                ..task(number)
+            };
+            store.submit(new).await.unwrap();
+        });
+    }
+    set.join_all().await;
+    let begun = Instant::now();
+    for _ in 0..ASSIGNED {
+        let granted = store.assign_tasks(vec![poll("one", 1)]).await.unwrap();
+        assert_eq!(granted.len(), 1);
+    }
+    print_rate(&format!("assign 1 of {QUEUED}"), ASSIGNED, begun.elapsed());
+}
+
+fn poll(worker: &str, slots: usize) -> PollRequest {
+    PollRequest {
+        worker: worker.to_owned(),
+        project: None,
+        labels: Vec::new(),
+        agents: None,
+        folders: None,
+        slots,
+        excluded: Vec::new(),
+    }
 }
 
 async fn work(store: &dyn HubStore, worker: &str) -> usize {
     let mut done = 0;
     loop {
-        let want = PollRequest {
-            worker: worker.to_owned(),
-            labels: Vec::new(),
-            agents: None,
-            folders: None,
-            slots: BATCH,
-            excluded: Vec::new(),
-        };
-        let granted = store.assign_tasks(vec![want]).await.unwrap();
+        let granted = store.assign_tasks(vec![poll(worker, BATCH)]).await.unwrap();
         if granted.is_empty() {
             return done;
         }

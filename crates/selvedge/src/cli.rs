@@ -10,6 +10,7 @@ mod help;
 mod hub;
 mod hub_oidc;
 mod known_failures;
+mod projects;
 mod review;
 mod run;
 mod schedules;
@@ -39,6 +40,7 @@ pub(crate) use fleet::{
 pub(crate) use hub::{HubCommand, ServeArgs};
 pub(crate) use hub_oidc::OidcArgs;
 pub(crate) use known_failures::{KnownArgs, KnownFailuresArgs};
+pub(crate) use projects::{LimitArg, ProjectSettingsArgs, ProjectsArgs, ProjectsCommand};
 pub(crate) use review::ReviewArgs;
 pub(crate) use run::{BudgetArgs, RunArgs};
 pub(crate) use schedules::{SchedulesArgs, SchedulesCommand};
@@ -162,6 +164,8 @@ pub(crate) enum CliCommand {
     Retry(RetryArgs),
     /// List a hub's workers.
     Workers(WorkersArgs),
+    /// Manage a hub's projects: their repositories and limits.
+    Projects(ProjectsArgs),
     /// Manage a hub's tokens and sessions.
     Tokens(TokensArgs),
     /// Show a hub's audit log: who did what.

@@ -7,17 +7,18 @@ use rusqlite::Connection;
 use selvedge_core::model::TaskId;
 use selvedge_protocol::lease::{LeaseInput, LeaseRules};
 use selvedge_protocol::{
-    AttemptReport, CostEntry, EntryHeader, EntryKind, FileRef, PersonId, StreamEntry, TaskState,
+    AttemptReport, CostEntry, EntryHeader, EntryKind, FileRef, PersonId, ProjectSettings,
+    StreamEntry, TaskState,
 };
 use selvedge_store::hub::{
     ApiToken, Assignment, AttemptRow, AuditActor, AuditEntry, AuditQuery, AuditStore, BlobState,
-    BlobStore, ChangeOutcome, ClaimedDelivery, Completion, DatabaseStatus, DeliveryRecord,
-    DeliveryResult, HubStoreError, JournalLine, ListFilter, ListPage, LogLine, LoginSession,
-    NewApiToken, NewLoginSession, NewRunStats, NewSchedule, NewTask, NewWebhook, Overview,
-    PollRequest, Queue, ReportRow, RevokeOutcome, RunRecords, RunStatsRow, Schedule, ScheduleMove,
-    ScheduleStore, SqliteHub, StoreFuture, StoreSettings, SubmitOutcome, TaskAudit, TaskChange,
-    TaskCounts, TaskFilter, TaskPageRequest, TaskRecord, TaskView, TokenStore, Webhook,
-    WebhookStore,
+    BlobStore, ChangeOutcome, ClaimedDelivery, Completion, DatabaseStatus, DeleteProjectOutcome,
+    DeliveryRecord, DeliveryResult, HubStoreError, JournalLine, ListFilter, ListPage, LogLine,
+    LoginSession, NewApiToken, NewLoginSession, NewProject, NewRunStats, NewSchedule, NewTask,
+    NewWebhook, Overview, PeopleUsage, PollRequest, Project, ProjectStore, Queue, ReportRow,
+    RevokeOutcome, RunRecords, RunStatsRow, Schedule, ScheduleMove, ScheduleStore, SqliteHub,
+    StoreFuture, StoreSettings, SubmitOutcome, TaskAudit, TaskChange, TaskCounts, TaskFilter,
+    TaskPageRequest, TaskRecord, TaskView, TokenStore, Webhook, WebhookStore,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -259,7 +260,7 @@ impl Queue for FaultyStore {
         task_bodies(tasks: Vec<TaskId>) -> Vec<(TaskId, String)>;
         save_run_stats(stats: Vec<NewRunStats>) -> ();
         log(task: TaskId, after: u64, limit: usize) -> Vec<LogLine>;
-        overview() -> Overview;
+        overview(project: Option<String>) -> Overview;
         purge_expired(older_than_ms: i64, limit: usize) -> u64;
     }
 }
@@ -297,6 +298,17 @@ impl ScheduleStore for FaultyStore {
             cause: ScheduleMove
         ) -> bool;
         delete_schedule(schedule: Uuid, by: AuditActor) -> bool;
+    }
+}
+
+impl ProjectStore for FaultyStore {
+    delegate! {
+        create_project(project: NewProject) -> bool;
+        projects() -> Vec<Project>;
+        update_project(name: String, settings: ProjectSettings, by: AuditActor) -> bool;
+        delete_project(name: String, by: AuditActor) -> DeleteProjectOutcome;
+        project_usage(name: String) -> PeopleUsage;
+        project_has_blob(project: String, hash: String) -> bool;
     }
 }
 

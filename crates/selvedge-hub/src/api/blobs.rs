@@ -4,15 +4,18 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::{DefaultBodyLimit, Extension, Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, put};
 use futures_util::stream;
+use selvedge_protocol::Scope;
 use selvedge_store::fault;
 use selvedge_store::hub::BlobState;
 
 use super::tasks::{BodyResult, read_body};
+use crate::access::Caller;
+use crate::auth::has_scope;
 use crate::hub::Hub;
 use crate::problem::ApiError;
 
@@ -37,9 +40,15 @@ fn parse_hash(hash: &str) -> Result<String, ApiError> {
 
 pub(super) async fn show_size(
     State(hub): State<Arc<Hub>>,
+    Extension(caller): Extension<Caller>,
     Path(hash): Path<String>,
 ) -> Result<Response, ApiError> {
-    Ok(match hub.store.blob_state(parse_hash(&hash)?).await? {
+    let hash = parse_hash(&hash)?;
+    // A worker uploads only what is missing.
+    if !has_scope(&caller.0, Scope::Worker) {
+        check_project(&hub, &caller, &hash).await?;
+    }
+    Ok(match hub.store.blob_state(hash).await? {
         BlobState::Complete { size } => {
             (StatusCode::OK, [("content-length", size.to_string())]).into_response()
         }
@@ -54,9 +63,25 @@ pub(super) async fn show_size(
 
 pub(super) async fn read(
     State(hub): State<Arc<Hub>>,
+    Extension(caller): Extension<Caller>,
     Path(hash): Path<String>,
 ) -> Result<Response, ApiError> {
-    stream_blob(&hub, parse_hash(&hash)?).await
+    let hash = parse_hash(&hash)?;
+    // Workers of the default project carry out the tasks of all projects.
+    if !(has_scope(&caller.0, Scope::Worker) && caller.is_of_default_project()) {
+        check_project(&hub, &caller, &hash).await?;
+    }
+    stream_blob(&hub, hash).await
+}
+
+/// Fails if no task of the caller's project has a file with this content.
+async fn check_project(hub: &Hub, caller: &Caller, hash: &str) -> Result<(), ApiError> {
+    let project = caller.0.project.clone();
+    if hub.store.project_has_blob(project, hash.to_owned()).await? {
+        Ok(())
+    } else {
+        Err(ApiError::not_found("blob"))
+    }
 }
 
 /// Streams a complete blob with at most one chunk in memory. Blobs are untrusted content, so a browser must

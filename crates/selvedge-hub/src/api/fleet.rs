@@ -15,20 +15,28 @@ use crate::access::Caller;
 use crate::hub::Hub;
 use crate::problem::{ApiError, QueryParams};
 use crate::run_stats;
+use crate::service::visible_workers;
 use crate::session::TaskNeeds;
 
-pub(super) async fn workers(State(hub): State<Arc<Hub>>) -> Result<Json<WorkerPage>, ApiError> {
+pub(super) async fn workers(
+    State(hub): State<Arc<Hub>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<WorkerPage>, ApiError> {
     Ok(Json(WorkerPage {
-        workers: hub.sessions.workers(),
+        workers: visible_workers(&hub, &caller.0.project).await?,
     }))
 }
 
-pub(super) async fn stats(State(hub): State<Arc<Hub>>) -> Result<Json<HubStats>, ApiError> {
-    let mut stats = views::stats(&hub.store.overview().await?);
+pub(super) async fn stats(
+    State(hub): State<Arc<Hub>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Json<HubStats>, ApiError> {
+    let project = caller.0.project;
+    let mut stats = views::stats(&hub.store.overview(Some(project.clone())).await?);
     for waiting in &mut stats.waiting {
         waiting.unplaceable = hub
             .sessions
-            .why_unschedulable(TaskNeeds::of_labels(&waiting.labels));
+            .why_unschedulable(TaskNeeds::of_labels(&project, &waiting.labels));
     }
     Ok(Json(stats))
 }

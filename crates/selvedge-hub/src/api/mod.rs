@@ -8,6 +8,7 @@ mod fleet;
 pub(crate) mod openapi;
 mod operations;
 mod probes;
+mod projects;
 mod reports;
 mod schedules;
 mod sessions;

@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
-use axum::routing::{MethodRouter, delete, get, head, post};
+use axum::routing::{MethodRouter, delete, get, head, patch, post};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use selvedge_core::model::{Report, Task};
 use selvedge_protocol::{
     AuditPage, BulkRetryAnswer, BulkRetryRequest, CancelRequest, CreatedSchedule, DeliveryPage,
-    IssuedToken, IssuedWebhook, JournalPage, ReportPage, ReviewRequest, SchedulePage,
-    ScheduleRequest, ScheduleRow, Scope, SessionPage, SubmitAnswer, TaskPage, TaskResult, TaskRow,
-    TokenPage, TokenRequest, WebhookPage, WebhookRequest, WorkerPage,
+    IssuedToken, IssuedWebhook, JournalPage, ProjectPage, ProjectRequest, ProjectRow,
+    ProjectSettings, ReportPage, ReviewRequest, SchedulePage, ScheduleRequest, ScheduleRow, Scope,
+    SessionPage, SubmitAnswer, TaskPage, TaskResult, TaskRow, TokenPage, TokenRequest, WebhookPage,
+    WebhookRequest, WorkerPage,
 };
 
 use selvedge_dashboard::stats::StatsReport;
 
 use super::views::{AttemptPage, FilePage, HubStats, LogPage};
 use super::{
-    audit, blobs, events, fleet, openapi, probes, reports, schedules, sessions, tasks, tokens,
-    webhooks,
+    audit, blobs, events, fleet, openapi, probes, projects, reports, schedules, sessions, tasks,
+    tokens, webhooks,
 };
 use crate::hub::Hub;
 use crate::session;
@@ -312,7 +313,7 @@ pub const OPERATIONS: &[Operation] = &[
     .request_bytes()
     .plain_response(204, BYTES)
     .errors(&[409]),
-    operation("GET", "/api/v1/stats", READ, "Returns statistics of all tasks.", || get(fleet::stats))
+    operation("GET", "/api/v1/stats", READ, "Returns statistics of all tasks of the project.", || get(fleet::stats))
         .response_schema(200, schema_of::<HubStats>),
     operation(
         "GET",
@@ -363,7 +364,40 @@ pub const OPERATIONS: &[Operation] = &[
         || delete(schedules::remove),
     )
     .plain_response(204, JSON),
+    operation("GET", "/api/v1/projects", ADMIN, "Lists projects.", || get(projects::list))
+        .response_schema(200, schema_of::<ProjectPage>),
+    operation("POST", "/api/v1/projects", ADMIN, "Creates a project.", || post(projects::create))
+        .request_schema(schema_of::<ProjectRequest>)
+        .response_schema(201, schema_of::<ProjectRow>)
+        .errors(&[409]),
+    operation(
+        "GET",
+        "/api/v1/projects/{id}",
+        READ,
+        "Shows a project by its name, with what its submitters use.",
+        || get(projects::show),
+    )
+    .response_schema(200, schema_of::<ProjectRow>),
+    operation(
+        "PATCH",
+        "/api/v1/projects/{id}",
+        ADMIN,
+        "Changes settings of a project; `null` removes a limit.",
+        || patch(projects::update),
+    )
+    .request_schema(schema_of::<ProjectSettings>)
+    .response_schema(200, schema_of::<ProjectRow>),
+    operation(
+        "DELETE",
+        "/api/v1/projects/{id}",
+        ADMIN,
+        "Deletes a project without unfinished tasks, with its tokens, sessions, webhooks and schedules.",
+        || delete(projects::remove),
+    )
+    .plain_response(204, JSON)
+    .errors(&[409]),
     operation("GET", "/api/v1/tokens", ADMIN, "Lists tokens.", || get(tokens::list))
+        .query(&[("project", "tokens of another project; only for tokens of the project `default`")])
         .response_schema(200, schema_of::<TokenPage>),
     operation("POST", "/api/v1/tokens", ADMIN, "Creates a token and returns its secret, once.", || {
         post(tokens::create_token)

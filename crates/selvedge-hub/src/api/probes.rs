@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use axum::extract::State;
+use axum::extract::{Extension, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use selvedge_core::model::Outcome;
 use selvedge_protocol::TaskState;
 
 use super::views::{self, HubStats};
+use crate::access::Caller;
 use crate::hub::Hub;
 use crate::problem::ApiError;
 use crate::readiness;
@@ -32,8 +33,15 @@ pub(super) async fn readiness(State(hub): State<Arc<Hub>>) -> Result<&'static st
     }
 }
 
-pub(super) async fn metrics(State(hub): State<Arc<Hub>>) -> Result<Response, ApiError> {
-    let overview = hub.store.overview().await?;
+pub(super) async fn metrics(
+    State(hub): State<Arc<Hub>>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, ApiError> {
+    // They are those of all projects.
+    if !caller.is_of_default_project() {
+        return Err(ApiError::other_project());
+    }
+    let overview = hub.store.overview(None).await?;
     let oldest = overview.waiting.iter().map(|group| group.since).min();
     let queue_age_ms = match oldest {
         Some(since) => hub.store.now().await?.saturating_sub(since),

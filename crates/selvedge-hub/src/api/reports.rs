@@ -6,17 +6,19 @@ use axum::Json;
 use axum::extract::{Extension, Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use selvedge_protocol::{JournalPage, ReportPage};
+use selvedge_protocol::{JournalPage, ReportPage, Scope};
+use selvedge_store::hub::TaskView;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::blobs;
 use super::views::{AttemptLine, AttemptPage, FilePage, LogPage, LogRow};
 use crate::access::Caller;
+use crate::auth::has_scope;
 use crate::hub::Hub;
 use crate::problem::{ApiError, QueryParams};
 use crate::result;
-use crate::service::{self, Actor};
+use crate::service::{self, Actor, ServiceError};
 use crate::task_rows::timestamp;
 
 /// Default number of lines in a page.
@@ -110,13 +112,28 @@ pub(super) async fn list_attempts(
     }))
 }
 
+/// A task, if the user may see it, or if the worker may have to continue it: workers of the default project carry out
+/// the tasks of all projects.
+async fn find_for_worker(
+    hub: &Hub,
+    caller: Caller,
+    task: &str,
+) -> Result<(TaskView, String), ServiceError> {
+    if has_scope(&caller.0, Scope::Worker) && caller.is_of_default_project() {
+        let task = task.parse().map_err(|_| ServiceError::TaskNotFound)?;
+        let found = hub.store.task(task).await?;
+        return found.ok_or(ServiceError::TaskNotFound);
+    }
+    service::find(hub, &Actor::from(caller), task).await
+}
+
 pub(super) async fn journal(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
     QueryParams(part): QueryParams<SeriesParams>,
 ) -> Result<Json<JournalPage>, ApiError> {
-    let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
+    let (view, _) = find_for_worker(&hub, caller, &task).await?;
     let (after, limit) = (part.after.unwrap_or(0), part.limit());
     let lines = hub.store.journal(view.row.task_id, after, limit).await?;
     Ok(Json(JournalPage {
@@ -158,7 +175,7 @@ pub(super) async fn files(
     Extension(caller): Extension<Caller>,
     Path(task): Path<String>,
 ) -> Result<Json<FilePage>, ApiError> {
-    let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
+    let (view, _) = find_for_worker(&hub, caller, &task).await?;
     let files = hub.store.files(view.row.task_id).await?;
     Ok(Json(FilePage { files }))
 }
@@ -175,7 +192,7 @@ pub(super) async fn download_file(
     Path(task): Path<String>,
     QueryParams(named): QueryParams<FileParams>,
 ) -> Result<Response, ApiError> {
-    let (view, _) = service::find(&hub, &Actor::from(caller), &task).await?;
+    let (view, _) = find_for_worker(&hub, caller, &task).await?;
     let files = hub.store.files(view.row.task_id).await?;
     let file = files.into_iter().find(|file| file.name == named.name);
     let file = file.ok_or_else(|| ApiError::not_found("file"))?;

@@ -9,24 +9,43 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use selvedge_protocol::{IssuedToken, TokenPage, TokenRequest};
 use selvedge_store::hub::RevokeOutcome;
+use serde::Deserialize;
 
 use super::tasks::{BodyResult, read_body};
 use super::views::token_row;
 use crate::access::Caller;
 use crate::auth::generate_token;
 use crate::hub::Hub;
-use crate::problem::ApiError;
-use crate::service::{Actor, parse_json};
+use crate::problem::{ApiError, QueryParams};
+use crate::service::{Actor, find_project, parse_json};
 use crate::validate;
+
+/// Parameters of the list.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct TokenParams {
+    project: Option<String>,
+}
+
+/// The project whose tokens a request is about.
+fn administered_project(caller: &Caller, named: Option<String>) -> Result<String, ApiError> {
+    match named {
+        Some(named) if named != caller.0.project && !caller.is_of_default_project() => {
+            Err(ApiError::other_project())
+        }
+        Some(named) => Ok(named),
+        None => Ok(caller.0.project.clone()),
+    }
+}
 
 pub(super) async fn list(
     State(hub): State<Arc<Hub>>,
     Extension(caller): Extension<Caller>,
+    QueryParams(params): QueryParams<TokenParams>,
 ) -> Result<Json<TokenPage>, ApiError> {
+    let project = administered_project(&caller, params.project)?;
     let all = hub.store.list_tokens().await?;
-    let own = all
-        .iter()
-        .filter(|identity| identity.project == caller.0.project);
+    let own = all.iter().filter(|identity| identity.project == project);
     Ok(Json(TokenPage {
         tokens: own.map(token_row).collect(),
     }))
@@ -47,7 +66,12 @@ pub(super) async fn create_token(
     if lasts.is_some_and(|lasts| lasts <= 0) {
         return Err(ApiError::field("expires_at", "must be in the future"));
     }
-    let mut generated = generate_token(name, &caller.0.project, &request.scopes, lasts)
+    let project = administered_project(&caller, request.project)?;
+    if project != caller.0.project && find_project(&hub, &project).await?.is_none() {
+        let detail = format!("there is no project `{project}`");
+        return Err(ApiError::field("project", detail));
+    }
+    let mut generated = generate_token(name, &project, &request.scopes, lasts)
         .map_err(|_| ApiError::no_random_numbers())?;
     generated.identity.created_by = Actor::from(caller).into();
     let identity = hub.store.insert_token(generated.identity).await?;
@@ -66,7 +90,9 @@ pub(super) async fn revoke(
 ) -> Result<StatusCode, ApiError> {
     let all = hub.store.list_tokens().await?;
     let found = all.iter().find(|identity| {
-        identity.project == caller.0.project && identity.token_id.to_string() == token
+        let is_administered =
+            caller.is_of_default_project() || identity.project == caller.0.project;
+        is_administered && identity.token_id.to_string() == token
     });
     let found = found.ok_or_else(|| ApiError::not_found("token"))?;
     let id = found.token_id;

@@ -22,7 +22,7 @@ use super::overview;
 use super::rows::{apply_plan_totals, fingerprint, plan_parts, row};
 use crate::hub::Hub;
 use crate::journal_states::load_state;
-use crate::service::{self, Actor, ReviewOrder, ServiceError, Submission};
+use crate::service::{self, Actor, ProjectLimits, ReviewOrder, ServiceError, Submission};
 use crate::task_rows::{labels, timestamp};
 use crate::{plans, result, run_stats, validate};
 
@@ -62,7 +62,12 @@ impl HubBackend {
         let known = if let Some((_, known)) = known {
             known.clone()
         } else {
-            let overview = self.hub.store().overview().await.map_err(store_failure)?;
+            let overview = self
+                .hub
+                .store()
+                .overview(None)
+                .await
+                .map_err(store_failure)?;
             let made = format!("{overview:?}");
             *sums = Some((now, made.clone()));
             made
@@ -124,6 +129,11 @@ impl HubBackend {
         let waits_for_worker = lease.state == TaskState::Queued && parts.is_none();
         let unplaceable = waits_for_worker.then(|| sessions.why_unschedulable(&view));
         add_property("Cannot be assigned", unplaceable.flatten());
+        if waits_for_worker {
+            let limits = ProjectLimits::load(&self.hub, &view.project).await;
+            let limits = limits.map_err(store_failure)?;
+            add_property("Waits", limits.why_waiting(&view));
+        }
         let is_delayed = lease.state == TaskState::Backoff;
         let resumes_at = lease.due_at.filter(|_| is_delayed).map(timestamp);
         add_property(
@@ -460,6 +470,7 @@ impl From<ServiceError> for DashboardError {
             ServiceError::TaskNotFound => Self::NotFound(detail),
             ServiceError::Conflict(_)
             | ServiceError::Forbidden(_)
+            | ServiceError::LimitReached(_)
             | ServiceError::InvalidFields(_) => Self::Refused(detail),
             ServiceError::Store(_) => Self::Failed(detail),
         }

@@ -13,6 +13,7 @@ use selvedge_store::hub::{TaskFilter, TaskPageRequest, TaskSortOrder, TaskView};
 use super::backend::store_failure;
 use super::rows::{apply_plan_totals, apply_stats, branch_of, row, run_standing};
 use crate::hub::Hub;
+use crate::service::{ProjectLimits, visible_workers};
 use crate::{plans, run_stats};
 
 /// Maximum number of queued tasks that are checked for a suitable worker, oldest first.
@@ -122,10 +123,23 @@ pub(super) async fn tasks(
     let stats = run_stats::load_saved(hub, shown)
         .await
         .map_err(store_failure)?;
+    let limits = if page
+        .iter()
+        .any(|view| view.row.lease.state == TaskState::Queued)
+    {
+        let project = user.project.as_deref().unwrap_or_default();
+        let limits = ProjectLimits::load(hub, project).await;
+        Some(limits.map_err(store_failure)?)
+    } else {
+        None
+    };
     for view in &page {
         let mut row = row(view);
         let body = bodies.get(&view.row.task_id);
         row.branch = body.and_then(|body| branch_of(body));
+        if let Some(reached) = limits.as_ref().and_then(|limits| limits.why_waiting(view)) {
+            row.reason = format!("waits: {reached}");
+        }
         if let Some(stats) = stats.get(&view.row.task_id) {
             apply_stats(&mut row, stats);
         }
@@ -178,7 +192,10 @@ pub(super) async fn fleet(
         .await
         .map_err(store_failure)?;
     let mut workers = Vec::new();
-    for worker in hub.sessions.workers() {
+    let visible = visible_workers(hub, &project)
+        .await
+        .map_err(store_failure)?;
+    for worker in visible {
         workers.push(load_worker(hub, &project, worker).await?);
     }
     Ok(FleetOverview {

@@ -15,6 +15,9 @@ pub(crate) enum ServiceError {
     /// The user may not carry out the operation.
     #[error("{0}")]
     Forbidden(String),
+    /// A limit of the project is reached.
+    #[error("{0}")]
+    LimitReached(String),
     /// One or more fields are invalid.
     #[error("{}", describe_fields(.0))]
     InvalidFields(Vec<FieldError>),

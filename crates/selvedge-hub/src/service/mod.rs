@@ -2,6 +2,7 @@
 //! dashboard are interfaces to these operations; nothing here knows of HTTP or of pages.
 
 mod error;
+mod projects;
 mod review;
 mod rows;
 mod submit;
@@ -14,6 +15,7 @@ use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
 pub(crate) use self::error::{ServiceError, describe_fields};
+pub(crate) use self::projects::{ProjectLimits, find_project, total_usage, visible_workers};
 pub(crate) use self::review::{
     ReviewOrder, may_review, record_held_decision, review, review_target,
 };

@@ -3,7 +3,7 @@
 use selvedge_protocol::{TaskPage, TaskRow, TaskState};
 use selvedge_store::hub::{HubStoreError, ListFilter, TaskView};
 
-use super::{Actor, ServiceError, find, parse_json, review_target};
+use super::{Actor, ProjectLimits, ServiceError, find, parse_json, review_target};
 use crate::hub::Hub;
 use crate::plans::{self, PlanTotals};
 use crate::task_rows::task_row;
@@ -21,11 +21,17 @@ pub(crate) async fn list(
     };
     let page = hub.store.tasks(filter, limit).await?;
     let mut tasks: Vec<TaskRow> = page.tasks.iter().map(|view| task_row(view, None)).collect();
+    let limits = if tasks.iter().any(|row| row.state == TaskState::Queued) {
+        Some(ProjectLimits::load(hub, &actor.project).await?)
+    } else {
+        None
+    };
     for (row, view) in tasks.iter_mut().zip(&page.tasks) {
         if plans::is_plan(view) {
             add_plan_totals(hub, row).await?;
         } else if row.state == TaskState::Queued {
             row.unplaceable = hub.sessions.why_unschedulable(view);
+            row.waits = limits.as_ref().and_then(|limits| limits.why_waiting(view));
         }
     }
     let last = tasks.last().filter(|_| page.more);
@@ -71,6 +77,9 @@ pub(crate) async fn full_row(
         apply_totals(&mut row, sum);
     } else if row.state == TaskState::Queued {
         row.unplaceable = hub.sessions.why_unschedulable(view);
+        row.waits = ProjectLimits::load(hub, &view.project)
+            .await?
+            .why_waiting(view);
     }
     Ok(row)
 }

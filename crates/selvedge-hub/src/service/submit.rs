@@ -63,6 +63,30 @@ pub(crate) async fn submit(
             let detail = "a task with this task_id already exists";
             return Err(ServiceError::Conflict(detail.to_owned()));
         }
+        SubmitOutcome::RepositoryNotAllowed(allowed) => {
+            let field = match task.workspace {
+                Some(_) if task.repository.is_none() => "workspace",
+                _ => "repository",
+            };
+            let (project, allowed) = (&actor.project, allowed.join(", "));
+            return Err(ServiceError::invalid_field(
+                field,
+                format!("not allowed in the project `{project}`; allowed: {allowed}"),
+            ));
+        }
+        SubmitOutcome::QueueFull { limit } => {
+            let project = &actor.project;
+            return Err(ServiceError::LimitReached(format!(
+                "the queue of the project `{project}` is full: its limit is {limit} queued tasks (`max_queued`); \
+                 submit again when some have started, cancel queued tasks, or ask an administrator to raise the limit"
+            )));
+        }
+        SubmitOutcome::ProjectDeleted => {
+            let project = &actor.project;
+            return Err(ServiceError::Forbidden(format!(
+                "the project `{project}` was deleted"
+            )));
+        }
     };
     fault::failpoint("hub.submit.committed");
     hub.notify_changed(task_id);

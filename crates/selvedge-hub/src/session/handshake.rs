@@ -5,7 +5,9 @@ use std::collections::HashSet;
 
 use selvedge_core::model::TaskId;
 use selvedge_protocol::lease::LeaseInput;
-use selvedge_protocol::{HeldLease, Hello, HubMessage, LeaseRenewal, RenewalResult, TaskState};
+use selvedge_protocol::{
+    DEFAULT_PROJECT, HeldLease, Hello, HubMessage, LeaseRenewal, RenewalResult, TaskState,
+};
 use selvedge_store::fault;
 use selvedge_store::hub::{ApiToken, ChangeAnswer, HubStoreError, ListFilter, TaskChange};
 
@@ -83,6 +85,11 @@ pub(super) async fn renewal_result(
     })
 }
 
+/// The project whose tasks a worker with this token takes; `None` for all.
+pub(super) fn served_project(identity: &ApiToken) -> Option<String> {
+    (identity.project != DEFAULT_PROJECT).then(|| identity.project.clone())
+}
+
 /// Offers that the worker does not know of never reached it. Accepted tasks stay with it until the lease
 /// expires: an older process of the same name may still be working on them.
 async fn withdraw_unknown_offers(
@@ -94,7 +101,7 @@ async fn withdraw_unknown_offers(
     let filter = ListFilter {
         states: vec![TaskState::Offered],
         worker: Some(hello.worker.clone()),
-        project: Some(identity.project.clone()),
+        project: served_project(identity),
         ..ListFilter::default()
     };
     for view in hub.store.tasks(filter, 500).await?.tasks {

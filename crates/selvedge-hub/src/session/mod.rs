@@ -113,7 +113,11 @@ impl WorkerSession {
         });
         let (outgoing, mut waiting) = mpsc::channel(OUTGOING_BUFFER);
         let silence_timeout = self.hub.settings.timing.renew_interval() * 2;
-        let connected = self.hub.sessions.connect(&hello, silence_timeout, outgoing);
+        let project = handshake::served_project(&self.identity);
+        let connected = self
+            .hub
+            .sessions
+            .connect(&hello, project, silence_timeout, outgoing);
         let handle = match connected {
             Ok(handle) => handle,
             Err(error) => {

@@ -7,6 +7,8 @@ use selvedge_store::hub::{NewTask, TaskView};
 /// What a task needs of a worker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TaskNeeds<'a> {
+    /// The project that it belongs to.
+    pub(crate) project: &'a str,
     /// Labels that the worker must have.
     pub(crate) labels: &'a [String],
     /// The agent that the task names.
@@ -19,8 +21,9 @@ pub(crate) struct TaskNeeds<'a> {
 
 impl<'a> TaskNeeds<'a> {
     /// Labels alone.
-    pub(crate) fn of_labels(labels: &'a [String]) -> Self {
+    pub(crate) fn of_labels(project: &'a str, labels: &'a [String]) -> Self {
         Self {
+            project,
             labels,
             agent: None,
             place: None,
@@ -32,6 +35,7 @@ impl<'a> TaskNeeds<'a> {
 impl<'a> From<&'a TaskView> for TaskNeeds<'a> {
     fn from(view: &'a TaskView) -> Self {
         Self {
+            project: &view.project,
             labels: &view.labels,
             agent: view.agent.as_deref(),
             place: view.place.as_deref(),
@@ -43,6 +47,7 @@ impl<'a> From<&'a TaskView> for TaskNeeds<'a> {
 impl<'a> From<&'a NewTask> for TaskNeeds<'a> {
     fn from(new: &'a NewTask) -> Self {
         Self {
+            project: &new.project,
             labels: &new.labels,
             agent: new.agent.as_deref(),
             place: new.place.as_deref(),
@@ -55,6 +60,8 @@ impl<'a> From<&'a NewTask> for TaskNeeds<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate<'a> {
     pub(super) name: &'a str,
+    /// The project whose tasks it takes; `None` for all.
+    pub(super) project: Option<&'a str>,
     pub(super) labels: &'a [String],
     pub(super) capabilities: Option<&'a WorkerCapabilities>,
     pub(super) quarantine: Option<&'a WorkerQuarantine>,
@@ -67,6 +74,7 @@ pub(super) fn why_unschedulable(
     needs: TaskNeeds<'_>,
     mut workers: Vec<Candidate<'_>>,
 ) -> Option<String> {
+    workers.retain(|worker| worker.project.is_none_or(|own| own == needs.project));
     if workers.is_empty() {
         return Some("no worker is connected".to_owned());
     }

@@ -53,6 +53,8 @@ struct ConnectedWorker {
     outgoing: Option<mpsc::Sender<HubMessage>>,
     /// Whether it was welcomed and may receive offers.
     is_ready: bool,
+    /// The project whose tasks it takes; `None` for all.
+    project: Option<String>,
     hello: Hello,
     labels: Vec<String>,
     draining: bool,
@@ -145,6 +147,7 @@ impl WorkerRegistry {
     pub(crate) fn connect(
         &self,
         hello: &Hello,
+        project: Option<String>,
         alive_within: Duration,
         outgoing: mpsc::Sender<HubMessage>,
     ) -> Result<SessionHandle, WorkerRefusedError> {
@@ -182,6 +185,7 @@ impl WorkerRegistry {
             number,
             outgoing: Some(outgoing),
             is_ready: false,
+            project,
             labels,
             draining: hello.slots == 0,
             held: HashSet::new(),
@@ -311,6 +315,7 @@ impl WorkerRegistry {
                 let capabilities = worker.hello.capabilities.as_ref();
                 (free > 0).then(|| PollRequest {
                     worker: name.clone(),
+                    project: worker.project.clone(),
                     labels: worker.labels.clone(),
                     agents: capabilities.map(|own| own.agents.clone()),
                     folders: capabilities.map(|own| own.folders.clone()),
@@ -391,6 +396,7 @@ impl WorkerRegistry {
             let declined = declined.filter(|last| last.is_recent());
             Candidate {
                 name,
+                project: worker.project.as_deref(),
                 labels: &worker.labels,
                 capabilities: worker.hello.capabilities.as_ref(),
                 quarantine: worker.failures.quarantine(),
@@ -399,6 +405,7 @@ impl WorkerRegistry {
         });
         let at_peers = peer_workers.iter().map(|(name, peer)| Candidate {
             name,
+            project: peer.row.project.as_deref(),
             labels: &peer.row.labels,
             capabilities: peer.row.capabilities.as_ref(),
             quarantine: peer.row.quarantine.as_ref(),
@@ -465,6 +472,7 @@ fn worker_row(name: &str, worker: &ConnectedWorker) -> WorkerRow {
     tasks.sort_unstable();
     WorkerRow {
         worker: name.to_owned(),
+        project: worker.project.clone(),
         connected: worker.outgoing.is_some(),
         draining: worker.draining,
         version: worker.hello.version.clone(),

@@ -14,6 +14,7 @@ mod infrastructure;
 mod limits;
 mod people;
 mod probes;
+mod projects;
 mod replicas;
 mod reviews;
 mod schedules;
@@ -67,6 +68,8 @@ over_both!(
     submitting::submit_with_the_same_key_is_one_task,
     submitting::list_is_filtered_and_paged_and_cancel_is_immediate,
     submitting::blob_upload_is_resumed_and_verified,
+    projects::token_of_a_project_sees_and_changes_nothing_of_another,
+    projects::limits_of_a_project_refuse_or_delay_tasks,
     webhooks::webhook_is_signed_and_repeated_until_accepted,
     webhooks::webhook_filters_events_and_gives_up_on_410,
     webhooks::slow_receiver_does_not_delay_other_webhooks,

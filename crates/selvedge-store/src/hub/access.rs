@@ -109,11 +109,17 @@ pub enum AuditAction {
     ResumeSchedule,
     /// Removed a schedule.
     DeleteSchedule,
+    /// Created a project.
+    CreateProject,
+    /// Changed the settings of a project.
+    UpdateProject,
+    /// Deleted a project.
+    DeleteProject,
 }
 
 impl AuditAction {
     /// All actions.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 21] = [
         Self::SubmitTask,
         Self::RetryTask,
         Self::CancelTask,
@@ -132,6 +138,9 @@ impl AuditAction {
         Self::PauseSchedule,
         Self::ResumeSchedule,
         Self::DeleteSchedule,
+        Self::CreateProject,
+        Self::UpdateProject,
+        Self::DeleteProject,
     ];
 
     /// The stored word: the kind of the subject and what was done.
@@ -155,6 +164,9 @@ impl AuditAction {
             Self::PauseSchedule => "schedule.pause",
             Self::ResumeSchedule => "schedule.resume",
             Self::DeleteSchedule => "schedule.delete",
+            Self::CreateProject => "project.create",
+            Self::UpdateProject => "project.update",
+            Self::DeleteProject => "project.delete",
         }
     }
 
@@ -182,13 +194,13 @@ pub struct AuditEntry {
     pub seq: u64,
     /// Milliseconds since 1970.
     pub at: i64,
-    /// The project of the subject.
+    /// The project of the subject; `default` for projects.
     pub project: String,
     /// The user.
     pub actor: AuditActor,
     /// What was done.
     pub action: AuditAction,
-    /// The id of the task, token, session, webhook or schedule.
+    /// The id of the task, token, session, webhook or schedule, or the name of the project.
     pub subject: String,
     /// The reason that the user gave, or similar.
     pub detail: String,

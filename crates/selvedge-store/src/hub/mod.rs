@@ -11,9 +11,11 @@ mod access;
 mod apply;
 mod change;
 mod error;
+mod fair_share;
 mod overview;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod projects;
 mod reported;
 mod retention;
 mod rows;
@@ -32,6 +34,7 @@ pub use change::{ChangeAnswer, ChangeOutcome, JournalLine, StoredAttempt, TaskCh
 pub use error::HubStoreError;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHub;
+pub use projects::{DeleteProjectOutcome, NewProject, PeopleUsage, Project, ReachedLimit};
 pub use rows::{
     ApiToken, Assignment, AttemptRow, BlobState, Completion, LedgerTotal, ListFilter, ListPage,
     LogLine, NewApiToken, NewTask, Overview, PollRequest, QueuedGroup, ReportRow, SubmitOutcome,
@@ -44,8 +47,8 @@ pub use task_queries::{
     TaskSortOrder,
 };
 pub use traits::{
-    AuditStore, BlobStore, DatabaseStatus, HubStore, Peers, Queue, RunRecords, ScheduleStore,
-    StoreFuture, StoreSettings, TokenStore, WebhookStore,
+    AuditStore, BlobStore, DatabaseStatus, HubStore, Peers, ProjectStore, Queue, RunRecords,
+    ScheduleStore, StoreFuture, StoreSettings, TokenStore, WebhookStore,
 };
 pub use webhooks::{
     AfterTry, ClaimedDelivery, DeliveryRecord, DeliveryResult, DeliveryTryRow, NewWebhook,

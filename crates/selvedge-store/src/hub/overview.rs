@@ -1,9 +1,9 @@
-//! Statements of the totals that both databases share.
+//! Statements of the totals that both databases share; `{filter}` is a condition for the task `t`.
 
 /// Attempts whose end is final, by how they ended.
 pub(crate) const CLOSINGS: &str = "
     SELECT a.closed_as, count(*) FROM attempt a JOIN task t ON t.task_no = a.task_no
-    WHERE a.closed_as IS NOT NULL
+    WHERE a.closed_as IS NOT NULL AND {filter}
       AND (a.closed_as <> 'interrupted' OR a.attempt_number < t.last_attempt
            OR t.state IN ('succeeded', 'failed', 'cancelled', 'dead'))
     GROUP BY a.closed_as";
@@ -11,8 +11,9 @@ pub(crate) const CLOSINGS: &str = "
 /// Attempts after the first one of a task, by how the previous attempt ended. These numbers no longer change.
 pub(crate) const RETRIES: &str = "
     SELECT before.closed_as, count(*) FROM attempt a
+    JOIN task t ON t.task_no = a.task_no
     JOIN attempt before ON before.task_no = a.task_no AND before.attempt_number = a.attempt_number - 1
-    WHERE a.attempt_number > 1 AND before.closed_as IS NOT NULL GROUP BY before.closed_as";
+    WHERE {filter} AND a.attempt_number > 1 AND before.closed_as IS NOT NULL GROUP BY before.closed_as";
 
 /// Tasks whose work a person accepted.
 pub(crate) const ACCEPTED: &str =

@@ -8,7 +8,7 @@ pub(crate) struct ExpiredRows {
 }
 
 /// The steps, in order of execution.
-pub(crate) const RETENTION_STEPS: [ExpiredRows; 6] = [
+pub(crate) const RETENTION_STEPS: [ExpiredRows; 7] = [
     ExpiredRows {
         sqlite: "DELETE FROM journal WHERE (task_no, seq) IN (
                      SELECT j.task_no, j.seq FROM journal j JOIN task t USING (task_no)
@@ -38,5 +38,9 @@ pub(crate) const RETENTION_STEPS: [ExpiredRows; 6] = [
     ExpiredRows {
         sqlite: "DELETE FROM login_session WHERE session_id IN (
                      SELECT session_id FROM login_session WHERE expires_at < ?1 LIMIT ?2)",
+    },
+    ExpiredRows {
+        sqlite: "DELETE FROM daily_cost WHERE (day, submitter_no) IN (
+                     SELECT day, submitter_no FROM daily_cost WHERE day < ?1 / 86400000 LIMIT ?2)",
     },
 ];

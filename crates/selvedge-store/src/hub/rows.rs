@@ -52,7 +52,7 @@ impl NewTask {
 }
 
 /// The result of a submission.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SubmitOutcome {
     /// The task was created.
     New(TaskId),
@@ -62,6 +62,15 @@ pub enum SubmitOutcome {
     IdempotencyConflict(TaskId),
     /// A task with this id already exists.
     IdTaken,
+    /// The project's tasks may only use repositories that match one of these patterns.
+    RepositoryNotAllowed(Vec<String>),
+    /// The project's queue is full.
+    QueueFull {
+        /// Maximum number of queued tasks.
+        limit: u32,
+    },
+    /// The project was deleted.
+    ProjectDeleted,
 }
 
 /// The part of a task that decisions are based on.
@@ -233,6 +242,8 @@ pub struct Completion {
 pub struct PollRequest {
     /// The worker's name.
     pub worker: String,
+    /// The project whose tasks it takes; `None` for all.
+    pub project: Option<String>,
     /// All labels that it offers.
     pub labels: Vec<String>,
     /// The agents that it can run; `None` for any.
@@ -248,7 +259,7 @@ pub struct PollRequest {
 impl PollRequest {
     /// Everything that decides which tasks the worker can run.
     pub fn capabilities(&self) -> impl Ord + std::hash::Hash + '_ {
-        (&self.labels, &self.agents, &self.folders)
+        (&self.project, &self.labels, &self.agents, &self.folders)
     }
 }
 

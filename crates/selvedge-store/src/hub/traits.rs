@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use selvedge_core::model::TaskId;
 use selvedge_protocol::lease::LeaseRules;
-use selvedge_protocol::{FileRef, PersonId};
+use selvedge_protocol::{FileRef, PersonId, ProjectSettings};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -15,6 +15,7 @@ use super::access::{
 };
 use super::change::{ChangeOutcome, JournalLine, TaskChange};
 use super::error::HubStoreError;
+use super::projects::{DeleteProjectOutcome, NewProject, PeopleUsage, Project};
 use super::rows::{
     ApiToken, Assignment, AttemptRow, BlobState, Completion, ListFilter, ListPage, LogLine,
     NewApiToken, NewTask, Overview, PollRequest, ReportRow, SubmitOutcome, TaskRecord, TaskView,
@@ -76,8 +77,8 @@ pub trait Queue: Send + Sync {
     fn save_run_stats(&self, stats: Vec<NewRunStats>) -> StoreFuture<'_, ()>;
     /// The hub's log of a task, after the given line.
     fn log(&self, task: TaskId, after: u64, limit: usize) -> StoreFuture<'_, Vec<LogLine>>;
-    /// Totals over all tasks.
-    fn overview(&self) -> StoreFuture<'_, Overview>;
+    /// Totals over all tasks, or those of a project.
+    fn overview(&self, project: Option<String>) -> StoreFuture<'_, Overview>;
     /// Removes at most `limit` rows that are older than so many milliseconds; returns the number of removed
     /// rows.
     fn purge_expired(&self, older_than_ms: i64, limit: usize) -> StoreFuture<'_, u64>;
@@ -239,6 +240,29 @@ pub trait ScheduleStore: Send + Sync {
     fn delete_schedule(&self, schedule: Uuid, by: AuditActor) -> StoreFuture<'_, bool>;
 }
 
+/// Projects.
+pub trait ProjectStore: Send + Sync {
+    /// Inserts a project; `false` if there is one of this name, or was.
+    fn create_project(&self, project: NewProject) -> StoreFuture<'_, bool>;
+    /// The projects, by name.
+    fn projects(&self) -> StoreFuture<'_, Vec<Project>>;
+    /// Replaces the settings of a project; `false` if it does not exist.
+    fn update_project(
+        &self,
+        name: String,
+        settings: ProjectSettings,
+        by: AuditActor,
+    ) -> StoreFuture<'_, bool>;
+    /// Deletes a project without unfinished tasks: revokes its tokens, ends its sessions and removes its webhooks and
+    /// schedules.
+    fn delete_project(&self, name: String, by: AuditActor)
+    -> StoreFuture<'_, DeleteProjectOutcome>;
+    /// What the submitters of a project use now.
+    fn project_usage(&self, name: String) -> StoreFuture<'_, PeopleUsage>;
+    /// Whether a task of a project has a file with this content.
+    fn project_has_blob(&self, project: String, hash: String) -> StoreFuture<'_, bool>;
+}
+
 /// The complete store of a hub.
 pub trait HubStore:
     Queue
@@ -249,6 +273,7 @@ pub trait HubStore:
     + DatabaseStatus
     + WebhookStore
     + ScheduleStore
+    + ProjectStore
 {
 }
 
@@ -261,5 +286,6 @@ impl<T> HubStore for T where
         + DatabaseStatus
         + WebhookStore
         + ScheduleStore
+        + ProjectStore
 {
 }

@@ -25,6 +25,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "hub",
             "worker",
             "workers",
+            "projects",
             "tokens",
             "audit",
             "webhooks",

@@ -13,12 +13,16 @@ use crate::output::OutputFormat;
 Examples:
   selvedge tokens                                          list all tokens
   selvedge tokens add worker-7 --scope worker --out worker.token
+  selvedge tokens add web-admin --scope admin --project web
   selvedge tokens revoke 0197c5d2-…
   selvedge tokens sessions                                 who is signed in to the dashboard")]
 pub(crate) struct TokensArgs {
     /// The command to run [default: list the tokens].
     #[command(subcommand)]
     pub(crate) command: Option<TokensCommand>,
+    /// List the tokens of this project; for administrators of the project `default`.
+    #[arg(long = "project", value_name = "NAME")]
+    pub(crate) of_project: Option<String>,
     /// Output format.
     #[arg(long, value_enum, default_value_t, global = true)]
     pub(crate) format: OutputFormat,
@@ -37,6 +41,9 @@ pub(crate) enum TokensCommand {
         /// Permissions of the token. Repeatable.
         #[arg(long = "scope", value_enum, value_delimiter = ',', required = true)]
         scopes: Vec<ScopeArg>,
+        /// Project of the token [default: the project of your own token].
+        #[arg(long, value_name = "NAME")]
+        project: Option<String>,
         /// Number of days until the token expires.
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
         days: Option<u32>,

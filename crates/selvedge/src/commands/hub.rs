@@ -11,7 +11,7 @@ use selvedge_core::model::{Budget, MicroUsd, StepKind, exit_code};
 use selvedge_hub::{
     Hub, HubSettings, QuarantineRules, ReloadableTls, TaskDefaults, generate_token, run, site,
 };
-use selvedge_protocol::{LeaseTiming, Scope};
+use selvedge_protocol::{DEFAULT_PROJECT, LeaseTiming, Scope};
 use selvedge_store::fault;
 use selvedge_store::hub::{
     AuditActor, HubStore, HubStoreError, PostgresHub, SqliteHub, StoreSettings,
@@ -31,8 +31,6 @@ use crate::logging::{self, LogFormat};
 use crate::output::print_notice;
 use crate::streams::print_output;
 
-/// The only project for now.
-pub(super) const DEFAULT_PROJECT: &str = "default";
 /// The variable that may contain the password of the database server, as for other PostgreSQL clients.
 const PASSWORD_VARIABLE: &str = "PGPASSWORD";
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use selvedge_core::model::exit_code;
 use selvedge_hub::generate_token;
-use selvedge_protocol::Scope;
+use selvedge_protocol::{DEFAULT_PROJECT, Scope};
 use selvedge_store::hub::{AuditActor, HubStore};
 
-use super::hub::{DEFAULT_PROJECT, print_secret};
+use super::hub::print_secret;
 use super::token_file::NewTokenFile;
 use crate::error::CliError;
 use crate::output::print_notice;

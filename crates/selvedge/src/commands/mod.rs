@@ -66,6 +66,7 @@ pub(crate) fn run(command: CliCommand) -> Result<u8, CliError> {
         CliCommand::Cancel(args) => fleet::cancel(&args),
         CliCommand::Retry(args) => fleet::retry(&args),
         CliCommand::Workers(args) => fleet::workers(&args),
+        CliCommand::Projects(args) => fleet::projects(&args),
         CliCommand::Tokens(args) => fleet::tokens(&args),
         CliCommand::Audit(args) => fleet::audit(&args),
         CliCommand::Schedules(args) => fleet::schedules(&args),

@@ -1,6 +1,6 @@
 //! Errors of requests to a hub.
 
-use selvedge_protocol::Problem;
+use selvedge_protocol::{LIMIT_PROBLEM, PROBLEM_PREFIX, Problem};
 
 use crate::error::CliError;
 
@@ -47,7 +47,10 @@ impl HubError {
     pub(crate) fn is_retryable(&self) -> bool {
         match self {
             Self::Unreachable { .. } => true,
-            Self::Refused { status, .. } => *status >= 500 || matches!(status, 408 | 429),
+            Self::Refused { status, problem } => {
+                let is_limit = problem.kind.strip_prefix(PROBLEM_PREFIX) == Some(LIMIT_PROBLEM);
+                *status >= 500 || (matches!(status, 408 | 429) && !is_limit)
+            }
             Self::InvalidResponse(_) | Self::File(_) => false,
         }
     }

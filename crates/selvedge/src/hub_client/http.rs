@@ -117,6 +117,15 @@ impl HubClient {
         self.send_for_json(request).await
     }
 
+    pub(crate) async fn patch<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, HubError> {
+        self.send_for_json(self.request(Method::PATCH, path, &[]).json(body))
+            .await
+    }
+
     pub(crate) async fn delete(&self, path: &str) -> Result<(), HubError> {
         let request = self.request(Method::DELETE, path, &[]);
         self.send(request.timeout(RESPONSE_TIMEOUT)).await.map(drop)

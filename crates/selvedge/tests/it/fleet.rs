@@ -11,6 +11,7 @@ mod machines;
 mod monitoring;
 mod once;
 mod plans;
+mod projects;
 mod replicas;
 mod reviews;
 mod schedules;

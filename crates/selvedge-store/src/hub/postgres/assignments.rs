@@ -1,13 +1,16 @@
 //! Assigns tasks to workers and expires unrenewed leases. Rows that another hub has locked are skipped, so
-//! that no hub waits for another one.
+//! that no hub waits for another one; other tasks are chosen instead.
 //!
 //! Invariant: a row is read by the statement that locks it, so that no assignment is decided on outdated
 //! data.
 
+use std::collections::{HashMap, VecDeque};
+use std::iter;
 use std::sync::Arc;
 
 use selvedge_core::model::TaskId;
 use selvedge_protocol::lease::{LeaseInput, LeaseRules, decide};
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
 use uuid::Uuid;
 
@@ -15,29 +18,41 @@ use super::batch_writer::{BatchDecision, BatchOp, DecideError, WriterConnection}
 use super::changes::SELECT_NOW;
 use super::columns::{self, PostgresColumns, PostgresTaskRow, ROW_COLUMNS};
 use super::peers::NotifyDebouncer;
+use super::projects::ShareStatements;
 use super::submit::json_labels;
 use super::writes::{BatchWrites, WriteStatements};
 use crate::hub::apply::apply;
 use crate::hub::change::{TaskChange, WriteSet};
 use crate::hub::error::HubStoreError;
+use crate::hub::fair_share::{FairShare, Lane, Submitter};
 use crate::hub::rows::{Assignment, PollRequest, TaskRecord};
 
 /// Maximum number of tasks that one step of the reaper expires.
 const MAX_EXPIRED: i64 = 500;
+/// How often tasks are chosen for a group of polls, because other hubs have locked some.
+const MAX_CHOICES: usize = 3;
 /// Tolerance beyond all periods. A deadline further ahead was set by a clock that has been set back since.
 const SLACK_MS: i64 = 60_000;
 
-fn waiting_tasks_query() -> String {
+/// The first queued tasks of each of these submitters that a worker can run; no row is locked.
+const WAITING_TASKS: &str = "
+    SELECT l.number, w.rank, w.task_no FROM unnest($6::bigint[]) AS l (number), LATERAL (
+        SELECT t.rank, t.task_no FROM task t JOIN request r ON r.task_no = t.task_no
+        WHERE t.state = 'queued' AND t.submitter_no = l.number AND t.labels <@ $1::text::jsonb
+          AND t.task_no <> ALL($2::bigint[]) AND r.task_id <> ALL($3::uuid[])
+          AND ($5::text[] IS NULL OR r.agent IS NULL OR r.agent LIKE 'acp:%' OR r.agent = ANY($5))
+          AND ($7::text[] IS NULL OR r.place IS NULL OR NOT (r.place LIKE '/%' OR r.place LIKE 'file://%')
+               OR EXISTS (
+                   SELECT 1 FROM unnest($7) folder
+                   WHERE starts_with(regexp_replace(r.place, '^file://', '') || '/', folder || '/')))
+        ORDER BY t.rank, t.task_no LIMIT $4) w
+    ORDER BY l.number, w.rank, w.task_no";
+
+/// Reads and locks chosen tasks that are still queued and that no other hub has locked.
+fn chosen_tasks_query() -> String {
     format!(
         "SELECT {ROW_COLUMNS}, r.body FROM task t JOIN request r ON r.task_no = t.task_no
-         WHERE t.state = 'queued' AND t.labels <@ $1::text::jsonb
-           AND t.task_no <> ALL($2::bigint[]) AND r.task_id <> ALL($3::uuid[])
-           AND ($5::text[] IS NULL OR r.agent IS NULL OR r.agent LIKE 'acp:%' OR r.agent = ANY($5))
-           AND ($6::text[] IS NULL OR r.place IS NULL OR NOT (r.place LIKE '/%' OR r.place LIKE 'file://%')
-                OR EXISTS (
-                    SELECT 1 FROM unnest($6) folder
-                    WHERE starts_with(regexp_replace(r.place, '^file://', '') || '/', folder || '/')))
-         ORDER BY t.rank, t.task_no LIMIT $4 FOR NO KEY UPDATE OF t SKIP LOCKED"
+         WHERE t.task_no = ANY($1::bigint[]) AND t.state = 'queued' FOR NO KEY UPDATE OF t SKIP LOCKED"
     )
 }
 
@@ -67,7 +82,9 @@ pub(super) enum AssignmentResult {
 }
 
 pub(super) struct AssignmentStatements {
+    share: ShareStatements,
     waiting: Statement,
+    chosen: Statement,
     due: Statement,
     now: Statement,
     writes: WriteStatements,
@@ -80,15 +97,19 @@ impl BatchOp for AssignmentWriter {
     type Draft = BatchWrites;
 
     async fn prepare(client: &Client) -> Result<AssignmentStatements, Error> {
-        let (waiting, due) = (waiting_tasks_query(), due_tasks_query());
-        let (waiting, due, moment, writes) = tokio::try_join!(
-            client.prepare(&waiting),
+        let (chosen, due) = (chosen_tasks_query(), due_tasks_query());
+        let (share, waiting, chosen, due, moment, writes) = tokio::try_join!(
+            ShareStatements::prepare(client),
+            client.prepare(WAITING_TASKS),
+            client.prepare(&chosen),
             client.prepare(&due),
             client.prepare(SELECT_NOW),
             WriteStatements::prepare(client)
         )?;
         Ok(AssignmentStatements {
+            share,
             waiting,
+            chosen,
             due,
             now: moment,
             writes,
@@ -129,8 +150,14 @@ impl BatchOp for AssignmentWriter {
                 *swept = batch.expire_due(*quiet).await?;
             }
         }
-        for (want, takers) in group_requests(jobs) {
-            batch.assign_group(want, &takers, &mut answers).await?;
+        let groups = group_requests(jobs);
+        if !groups.is_empty() {
+            let (mut share, lanes) = link.prepared.share.load(&link.client, batch.now).await?;
+            for (want, takers) in groups {
+                batch
+                    .assign_group(want, &takers, &mut share, &lanes, &mut answers)
+                    .await?;
+            }
         }
         Ok(BatchDecision {
             answers,
@@ -188,42 +215,100 @@ impl AssignmentBatch<'_> {
         &mut self,
         want: &PollRequest,
         takers: &[(usize, &PollRequest)],
+        share: &mut FairShare,
+        lanes: &[Submitter],
         answers: &mut [AssignmentResult],
     ) -> Result<(), DecideError> {
-        let slots: usize = takers.iter().map(|(_, want)| want.slots).sum();
-        let limit = i64::try_from(slots).unwrap_or(i64::MAX);
+        let mut free: VecDeque<(usize, &str)> = takers
+            .iter()
+            .flat_map(|(job, want)| iter::repeat_n((*job, want.worker.as_str()), want.slots))
+            .collect();
+        // Tasks that another hub has locked or assigned meanwhile.
+        let mut lost = Vec::new();
+        for _ in 0..MAX_CHOICES {
+            let waiting = self.waiting_tasks(want, free.len(), share, lanes, &lost);
+            let chosen = share.choose(waiting.await?, free.len());
+            if chosen.is_empty() {
+                return Ok(());
+            }
+            let numbers: Vec<i64> = chosen.iter().map(|choice| choice.task).collect();
+            let (client, prepared) = (&self.connection.client, &self.connection.prepared);
+            let rows = client.query(&prepared.chosen, &[&numbers]).await?;
+            let mut found = HashMap::with_capacity(rows.len());
+            for row in &rows {
+                found.insert(row.try_get::<_, i64>(0)?, row);
+            }
+            let before = lost.len();
+            for choice in chosen {
+                let taker = free.front().copied();
+                let granted = match (found.get(&choice.task), taker) {
+                    (Some(row), Some((_, worker))) => self.assign(row, worker)?,
+                    _ => None,
+                };
+                if let (Some(granted), Some((job, _))) = (granted, taker) {
+                    free.pop_front();
+                    if let AssignmentResult::Assigned(all) = &mut answers[job] {
+                        all.push(granted);
+                    }
+                } else {
+                    share.take_back(choice);
+                    lost.push(choice.task);
+                }
+            }
+            if lost.len() == before || free.is_empty() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The first queued tasks of each submitter that the worker can run, except these.
+    async fn waiting_tasks(
+        &self,
+        want: &PollRequest,
+        limit: usize,
+        share: &FairShare,
+        lanes: &[Submitter],
+        lost: &[i64],
+    ) -> Result<Vec<Lane>, DecideError> {
+        let serves =
+            |lane: &&Submitter| want.project.as_ref().is_none_or(|own| *own == lane.project);
+        let open = lanes.iter().filter(serves).map(|lane| lane.number);
+        let open: Vec<i64> = open.filter(|lane| share.may_run(*lane)).collect();
+        if open.is_empty() {
+            return Ok(Vec::new());
+        }
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let labels = json_labels(&want.labels)?;
+        let taken = [&self.assigned, lost].concat();
         let not: Vec<Uuid> = want
             .excluded
             .iter()
             .map(|task| TaskId::uuid(*task))
             .collect();
-        let (client, waiting) = (&self.connection.client, &self.connection.prepared.waiting);
-        let rows = client
-            .query(
-                waiting,
-                &[
-                    &labels,
-                    &self.assigned,
-                    &not,
-                    &limit,
-                    &want.agents,
-                    &want.folders,
-                ],
-            )
-            .await?;
-        let mut rows = rows.iter();
-        for (job, want) in takers {
-            for row in rows.by_ref().take(want.slots) {
-                let granted = self.assign(row, &want.worker)?;
-                if let (Some(granted), AssignmentResult::Assigned(all)) =
-                    (granted, &mut answers[*job])
-                {
-                    all.push(granted);
-                }
+        let values: [&(dyn ToSql + Sync); 7] = [
+            &labels,
+            &taken,
+            &not,
+            &limit,
+            &want.agents,
+            &open,
+            &want.folders,
+        ];
+        let (client, prepared) = (&self.connection.client, &self.connection.prepared);
+        let mut found: Vec<Lane> = Vec::new();
+        for row in &client.query(&prepared.waiting, &values).await? {
+            let submitter = row.try_get(0)?;
+            let task = (row.try_get(1)?, row.try_get(2)?);
+            match found.last_mut() {
+                Some(lane) if lane.submitter == submitter => lane.tasks.push_back(task),
+                _ => found.push(Lane {
+                    submitter,
+                    tasks: VecDeque::from([task]),
+                }),
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     fn assign(&mut self, found: &Row, worker: &str) -> Result<Option<Assignment>, HubStoreError> {

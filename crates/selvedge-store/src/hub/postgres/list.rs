@@ -5,6 +5,7 @@ use std::fmt::Write;
 use selvedge_core::model::{Outcome, TaskId};
 use selvedge_protocol::TaskState;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresHub;
@@ -81,48 +82,69 @@ pub(super) async fn page(
     Ok(ListPage { tasks, more })
 }
 
-/// Totals over everything; each is a separate query that uses an index or one pass.
-pub(super) async fn overview(hub: &PostgresHub) -> Result<Overview, HubStoreError> {
+/// Totals over everything, or over a project; each is a separate query that uses an index or one pass.
+pub(super) async fn overview(
+    hub: &PostgresHub,
+    project: Option<String>,
+) -> Result<Overview, HubStoreError> {
+    let project = project.as_deref().map(text);
+    let project: [&(dyn ToSql + Sync); 1] = [&project];
+    // Whether a task, or the task of another row, belongs to the project.
+    let of = |row: &str| {
+        format!(
+            "($1::text IS NULL OR (SELECT project FROM request WHERE request.task_no = {row}.task_no) = $1)"
+        )
+    };
+    let of_task = of("task");
     let mut overview = Overview::default();
-    for (state, count) in counts(hub, "SELECT state, count(*) FROM task GROUP BY state").await? {
+    let by_state = format!("SELECT state, count(*) FROM task WHERE {of_task} GROUP BY state");
+    for (state, count) in counts(hub, &by_state, &project).await? {
         let state = TaskState::parse(&state).ok_or_else(|| damaged(&state))?;
         overview.states.push((state, count));
     }
     let over = "outcome IS NOT NULL AND state <> 'needs_review'";
-    let by_outcome = format!("SELECT outcome, count(*) FROM task WHERE {over} GROUP BY outcome");
-    for (outcome, count) in counts(hub, &by_outcome).await? {
+    let by_outcome =
+        format!("SELECT outcome, count(*) FROM task WHERE {over} AND {of_task} GROUP BY outcome");
+    for (outcome, count) in counts(hub, &by_outcome, &project).await? {
         overview.outcomes.push((from_word(outcome)?, count));
     }
     for (sql, into) in [
         (CLOSINGS, &mut overview.closings),
         (RETRIES, &mut overview.retries),
     ] {
-        for (closing, count) in counts(hub, sql).await? {
+        let sql = sql.replace("{filter}", &of("t"));
+        for (closing, count) in counts(hub, &sql, &project).await? {
             into.push((from_word(closing)?, count));
         }
     }
-    let accepted = hub.rows(ACCEPTED, &[]).await?;
+    let accepted = format!("{ACCEPTED} AND {of_task}");
+    let accepted = hub.rows(&accepted, &project).await?;
     overview.accepted = PostgresColumns::of(single_row(&accepted)?).count()?;
     for (wanted, into) in [
         (over, &mut overview.reports),
         (VERIFIED_BY_CHECKS, &mut overview.verified_after),
     ] {
         let sql = format!(
-            "SELECT reports::text, count(*) FROM task WHERE {wanted} GROUP BY reports ORDER BY reports"
+            "SELECT reports::text, count(*) FROM task WHERE {wanted} AND {of_task}
+             GROUP BY reports ORDER BY reports"
         );
-        for (reports, count) in counts(hub, &sql).await? {
+        for (reports, count) in counts(hub, &sql, &project).await? {
             into.push((parsed(&reports)?, count));
         }
     }
-    let sums = "SELECT coalesce(sum(losses), 0)::bigint FROM task";
-    overview.losses = PostgresColumns::of(single_row(&hub.rows(sums, &[]).await?)?).count()?;
-    let ledger = format!("SELECT {LEDGER_SUMS} FROM cost");
+    let sums = format!("SELECT coalesce(sum(losses), 0)::bigint FROM task WHERE {of_task}");
+    overview.losses =
+        PostgresColumns::of(single_row(&hub.rows(&sums, &project).await?)?).count()?;
+    let ledger = format!("SELECT {LEDGER_SUMS} FROM cost WHERE {}", of("cost"));
     overview.cost = columns::read_ledger_total(&mut PostgresColumns::of(single_row(
-        &hub.rows(&ledger, &[]).await?,
+        &hub.rows(&ledger, &project).await?,
     )?))?;
-    let waiting = "SELECT t.labels::text, count(*), min(r.created_at)
-         FROM task t JOIN request r ON r.task_no = t.task_no WHERE t.state = 'queued' GROUP BY t.labels";
-    for row in &hub.rows(waiting, &[]).await? {
+    let waiting = format!(
+        "SELECT task.labels::text, count(*), min(r.created_at)
+         FROM task JOIN request r ON r.task_no = task.task_no
+         WHERE task.state = 'queued' AND {of_task} GROUP BY task.labels"
+    );
+    for row in &hub.rows(&waiting, &project).await? {
         let mut cells = PostgresColumns::of(row);
         let labels: &str = cells.next()?;
         overview.waiting.push(QueuedGroup {
@@ -138,8 +160,12 @@ fn single_row(rows: &[Row]) -> Result<&Row, HubStoreError> {
     rows.first().ok_or_else(|| damaged("a sum returned no row"))
 }
 
-async fn counts(hub: &PostgresHub, sql: &str) -> Result<Vec<(String, u64)>, HubStoreError> {
-    let rows = hub.rows(sql, &[]).await?;
+async fn counts(
+    hub: &PostgresHub,
+    sql: &str,
+    project: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<(String, u64)>, HubStoreError> {
+    let rows = hub.rows(sql, project).await?;
     let each = rows.iter().map(|row| {
         let mut cells = PostgresColumns::of(row);
         Ok((cells.next()?, cells.count()?))

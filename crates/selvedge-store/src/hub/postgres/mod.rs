@@ -17,6 +17,7 @@ mod connect;
 mod list;
 mod migrate;
 mod peers;
+mod projects;
 mod queue;
 mod reports;
 mod retention;

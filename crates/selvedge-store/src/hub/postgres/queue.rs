@@ -147,8 +147,8 @@ impl Queue for PostgresHub {
         })
     }
 
-    fn overview(&self) -> StoreFuture<'_, Overview> {
-        Box::pin(list::overview(self))
+    fn overview(&self, project: Option<String>) -> StoreFuture<'_, Overview> {
+        Box::pin(list::overview(self, project))
     }
 
     fn purge_expired(&self, older_than_ms: i64, limit: usize) -> StoreFuture<'_, u64> {

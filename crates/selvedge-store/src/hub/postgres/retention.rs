@@ -83,6 +83,19 @@ fn purge_sessions_query() -> String {
     )
 }
 
+fn purge_daily_costs_query() -> String {
+    format!(
+        "WITH gone AS (
+             DELETE FROM daily_cost WHERE (day, submitter_no, backend) IN (
+                 SELECT day, submitter_no, backend FROM daily_cost
+                 WHERE day < ({NOW} - $1::bigint) / 86400000
+                 LIMIT $2 FOR UPDATE SKIP LOCKED)
+             RETURNING 1
+         )
+         SELECT count(*) FROM gone"
+    )
+}
+
 /// Removes a part of the data older than the limit. Returns the number of removed rows and of tasks that have
 /// nothing left.
 pub(super) async fn purge_step(
@@ -98,6 +111,7 @@ pub(super) async fn purge_step(
         (purge_blobs_query(), limit.min(MAX_BLOBS)),
         (purge_deliveries_query(), limit),
         (purge_sessions_query(), limit),
+        (purge_daily_costs_query(), limit),
     ] {
         let rows = hub.rows(&sql, &[&older_than_ms, &limit]).await?;
         let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;

@@ -7,12 +7,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use selvedge_core::model::TaskId;
+use selvedge_protocol::PLAN_LABEL;
 use tokio_postgres::{Client, Error, Row, Statement};
 use uuid::Uuid;
 
 use super::batch_writer::{BatchDecision, BatchOp, DecideError, WriterConnection};
 use super::columns::{optional_text, small, text};
 use super::peers::NotifyDebouncer;
+use super::projects::AdmissionStatements;
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{NewTask, SubmitOutcome};
 use crate::hub::sqlite::columns::damaged;
@@ -30,6 +32,13 @@ const KEYS: &str = "
     FROM unnest($1::text[], $2::text[]) AS k (project, key)
     JOIN idempotency i ON i.project = k.project AND i.key = k.key";
 const RELEASE_KEYS: &str = "DELETE FROM idempotency WHERE project = $1 AND key = $2";
+/// Adds new submitters of the tasks that workers run.
+const ADD_SUBMITTERS: &str = "
+    INSERT INTO submitter (project, name)
+    SELECT DISTINCT project, name FROM unnest($1::text[], $2::text[]) AS a (project, name)
+    WHERE NOT EXISTS (SELECT 1 FROM submitter s WHERE s.project = a.project AND s.name = a.name)
+    ORDER BY project, name
+    ON CONFLICT DO NOTHING";
 /// Inserts the request, the task, the first line of its log, and the entry of the audit log.
 const INSERT: &str = "
     WITH asked AS (
@@ -37,9 +46,10 @@ const INSERT: &str = "
         FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[],
                     $7::text[], $8::smallint[], $9::text[], $10::integer[], $11::text[], $13::uuid[],
                     $14::text[], $15::uuid[], $16::text[], $17::text[], $18::text[],
-                    $19::text[])
+                    $19::text[], $20::boolean[])
              AS a (task_id, project, submitted_by, retry_of, title, agent, place, priority, labels,
-                   max_attempts, body, part_of, subtask, actor_token, channel, action, detail, person)
+                   max_attempts, body, part_of, subtask, actor_token, channel, action, detail, person,
+                   is_plan)
     ), taken AS (
         INSERT INTO request (task_id, project, submitted_by, retry_of, title, agent, place, priority,
                              max_attempts, created_at, body, part_of, subtask)
@@ -49,16 +59,18 @@ const INSERT: &str = "
         ON CONFLICT (task_id) DO NOTHING
         RETURNING task_no, task_id, priority, created_at
     ), waiting AS (
-        INSERT INTO task (task_no, rank, labels, state, log_seq, updated_at)
+        INSERT INTO task (task_no, rank, labels, state, log_seq, updated_at, submitter_no)
         SELECT t.task_no, t.created_at - t.priority * $12::bigint, a.labels::jsonb, 'queued', 1,
-               t.created_at
+               t.created_at,
+               (SELECT s.submitter_no FROM submitter s
+                WHERE s.project = a.project AND s.name = a.submitted_by AND NOT a.is_plan)
         FROM taken t JOIN asked a ON a.task_id = t.task_id
     ), audited AS (
         INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
         SELECT t.created_at, a.project, a.submitted_by, a.actor_token, a.channel, a.action,
                a.task_id::text, a.detail, a.person
         FROM taken t JOIN asked a ON a.task_id = t.task_id WHERE a.channel IS NOT NULL
-    ), submitter AS (
+    ), submitting_people AS (
         INSERT INTO task_submitter
         SELECT a.task_id, a.person
         FROM taken t JOIN asked a ON a.task_id = t.task_id WHERE a.person IS NOT NULL
@@ -75,6 +87,8 @@ pub(super) struct SubmissionStatements {
     take_keys: Statement,
     keys: Statement,
     release_keys: Statement,
+    admission: AdmissionStatements,
+    add_submitters: Statement,
     insert: Statement,
 }
 
@@ -89,16 +103,20 @@ impl BatchOp for SubmissionWriter {
     async fn prepare(client: &Client) -> Result<SubmissionStatements, Error> {
         // Hash joins suit the joins with the parameters: both sides are as small as the batch.
         client.batch_execute("SET enable_hashjoin = on").await?;
-        let (take_keys, keys, give_back, insert) = tokio::try_join!(
+        let (take_keys, keys, give_back, admission, add_submitters, insert) = tokio::try_join!(
             client.prepare(TAKE_KEYS),
             client.prepare(KEYS),
             client.prepare(RELEASE_KEYS),
+            AdmissionStatements::prepare(client),
+            client.prepare(ADD_SUBMITTERS),
             client.prepare(INSERT)
         )?;
         Ok(SubmissionStatements {
             take_keys,
             keys,
             release_keys: give_back,
+            admission,
+            add_submitters,
             insert,
         })
     }
@@ -110,15 +128,31 @@ impl BatchOp for SubmissionWriter {
     ) -> Result<BatchDecision<SubmitOutcome, bool>, DecideError> {
         link.client.batch_execute("BEGIN").await?;
         let mut answers = resolve_keys(link, jobs).await?;
+        let new: Vec<&NewTask> = jobs
+            .iter()
+            .zip(&answers)
+            .filter_map(|(job, answer)| answer.is_none().then_some(*job))
+            .collect();
+        let mut admission = if new.is_empty() {
+            None
+        } else {
+            Some(link.prepared.admission.load(&link.client, &new).await?)
+        };
         let mut open: Vec<&NewTask> = Vec::new();
         let mut seen = HashSet::new();
         for (job, answer) in jobs.iter().zip(&mut answers) {
-            if answer.is_none() {
-                if seen.insert(job.task_id) {
-                    open.push(job);
-                } else {
-                    *answer = Some(SubmitOutcome::IdTaken);
-                }
+            let Some(admission) = admission.as_mut().filter(|_| answer.is_none()) else {
+                continue;
+            };
+            *answer = if seen.insert(job.task_id) {
+                admission.refuse(job, is_plan(job))?
+            } else {
+                Some(SubmitOutcome::IdTaken)
+            };
+            match answer {
+                None => open.push(job),
+                Some(SubmitOutcome::IdTaken) => {}
+                Some(_) => release_key(link, job).await?,
             }
         }
         let taken = insert(link, &open).await?;
@@ -129,10 +163,7 @@ impl BatchOp for SubmissionWriter {
             *answer = Some(if taken.contains(&job.task_id.uuid()) {
                 SubmitOutcome::New(job.task_id)
             } else {
-                if let Some((project, key)) = idempotency_key(job) {
-                    let give_back = &link.prepared.release_keys;
-                    link.client.execute(give_back, &[&project, &key]).await?;
-                }
+                release_key(link, job).await?;
                 SubmitOutcome::IdTaken
             });
         }
@@ -159,6 +190,23 @@ impl BatchOp for SubmissionWriter {
         self.notifier.notify();
         Ok(())
     }
+}
+
+/// Whether the hub itself carries out the task.
+fn is_plan(job: &NewTask) -> bool {
+    job.labels == [PLAN_LABEL]
+}
+
+/// Releases the key of a submission that is refused, so that it can be repeated.
+async fn release_key(
+    link: &WriterConnection<SubmissionStatements>,
+    job: &NewTask,
+) -> Result<(), Error> {
+    if let Some((project, key)) = idempotency_key(job) {
+        let release = &link.prepared.release_keys;
+        link.client.execute(release, &[&project, &key]).await?;
+    }
+    Ok(())
 }
 
 fn idempotency_key(job: &NewTask) -> Option<IdempotencyKey<'_>> {
@@ -270,6 +318,18 @@ async fn insert(
     let (actions, details): (Vec<&str>, Vec<String>) = audits
         .map(|(action, detail)| (action.as_str(), detail))
         .unzip();
+    let plans_only: Vec<bool> = jobs.iter().map(|job| is_plan(job)).collect();
+    let workers_run = |job: &&&NewTask| !is_plan(job);
+    let run_by_workers = jobs.iter().filter(workers_run);
+    let (submitter_projects, submitter_names): (Vec<_>, Vec<_>) = run_by_workers
+        .map(|job| (text(&job.project), text(&job.submitted_by)))
+        .unzip();
+    link.client
+        .execute(
+            &link.prepared.add_submitters,
+            &[&submitter_projects, &submitter_names],
+        )
+        .await?;
     let rows = link
         .client
         .query(
@@ -294,6 +354,7 @@ async fn insert(
                 &actions,
                 &details,
                 &people,
+                &plans_only,
             ],
         )
         .await?;

@@ -10,6 +10,7 @@ mod clock;
 pub(super) mod columns;
 mod deadline_index;
 mod open;
+mod projects;
 mod queue;
 mod reader_pool;
 mod reports;

@@ -10,10 +10,11 @@ use uuid::Uuid;
 
 use super::columns::{self, ROW_COLUMNS, SqliteTaskRow, VIEW_COLUMNS, damaged, parsed};
 use super::writer_cache::WriterCache;
-use super::{SqliteHub, access, reader_pool, reports, task_queries};
+use super::{SqliteHub, access, projects, reader_pool, reports, task_queries};
 use crate::hub::apply::apply;
 use crate::hub::change::{ChangeOutcome, TaskChange};
 use crate::hub::error::HubStoreError;
+use crate::hub::fair_share::{FairShare, Lane, Submitter};
 use crate::hub::retention;
 use crate::hub::rows::{
     Assignment, ListFilter, ListPage, LogLine, NewTask, Overview, PollRequest, SubmitOutcome,
@@ -55,13 +56,18 @@ impl Queue for SqliteHub {
         let (clock, rules) = (self.clock.clone(), self.settings.rules);
         Box::pin(self.write(move |db| {
             let mut granted = Vec::new();
-            // Idle workers with the same capabilities need only one query to find that no task is waiting.
+            let lanes = projects::queued_submitters(db)?;
+            if lanes.is_empty() {
+                return Ok(granted);
+            }
+            let mut share = projects::load_share(db, &lanes, clock.now())?;
+            // Idle workers with the same capabilities need only one search to find that no task is waiting.
             let mut nothing_for = HashSet::new();
             for want in &wants {
                 if want.excluded.is_empty() && nothing_for.contains(&want.capabilities()) {
                     continue;
                 }
-                let given = assign_tasks(db, want, clock.now(), &rules)?;
+                let given = assign_tasks(db, want, &lanes, &mut share, clock.now(), &rules)?;
                 if want.excluded.is_empty() && given.len() < want.slots {
                     nothing_for.insert(want.capabilities());
                 }
@@ -166,8 +172,8 @@ impl Queue for SqliteHub {
         }))
     }
 
-    fn overview(&self) -> StoreFuture<'_, Overview> {
-        Box::pin(self.read(reader_pool::overview))
+    fn overview(&self, project: Option<String>) -> StoreFuture<'_, Overview> {
+        Box::pin(self.read(move |db| reader_pool::overview(db, project.as_deref())))
     }
 
     fn purge_expired(&self, older_than_ms: i64, limit: usize) -> StoreFuture<'_, u64> {
@@ -206,6 +212,9 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<SubmitOutcome, Hu
     if columns::load(db, task.task_id)?.is_some() {
         return Ok(SubmitOutcome::IdTaken);
     }
+    if let Some(refused) = projects::refuse(db, task)? {
+        return Ok(refused);
+    }
     let number = insert(db, task, now)?;
     if let Some((key, hash)) = &task.idempotency {
         db.prepare_cached("INSERT INTO idempotency VALUES (?1, ?2, ?3, ?4, ?5)")?
@@ -216,16 +225,28 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<SubmitOutcome, Hu
 
 /// Inserts a task and returns its number.
 fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreError> {
+    // No worker runs a plan.
+    let is_plan = task.labels == [PLAN_LABEL];
+    let submitter = if is_plan {
+        None
+    } else {
+        Some(projects::submitter_number(
+            db,
+            &task.project,
+            &task.submitted_by,
+        )?)
+    };
     db.prepare_cached(
-        "INSERT INTO task (task_id, project, submitted_by, retry_of, part_of, subtask, title, agent, place,
+        "INSERT INTO task (task_id, project, submitted_by, submitter_no, retry_of, part_of, subtask, title, agent, place,
                            priority, labels, max_attempts, rank, created_at, updated_at, state, log_seq)
-         VALUES (:task_id, :project, :submitted_by, :retry_of, :part_of, :subtask, :title, :agent, :place,
+         VALUES (:task_id, :project, :submitted_by, :submitter, :retry_of, :part_of, :subtask, :title, :agent, :place,
                  :priority, :labels, :max_attempts, :rank, :now, :now, 'queued', 1)",
     )?
     .execute(named_params! {
         ":task_id": task.task_id.to_string(),
         ":project": task.project,
         ":submitted_by": task.submitted_by,
+        ":submitter": submitter,
         ":retry_of": task.retry_of.map(|id| id.to_string()),
         ":part_of": task.part_of.as_ref().map(|part| part.plan.to_string()),
         ":subtask": task.part_of.as_ref().map(|part| &part.subtask),
@@ -241,7 +262,7 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreErro
     let number = db.last_insert_rowid();
     db.prepare_cached("INSERT INTO task_body VALUES (?1, ?2)")?
         .execute(params![number, task.body])?;
-    if task.labels == [PLAN_LABEL] {
+    if is_plan {
         db.execute("INSERT INTO plan VALUES (?1)", [number])?;
     }
     reports::insert_log_line(db, number, 1, now, &LeaseEvent::Submitted)?;
@@ -259,12 +280,41 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreErro
 fn assign_tasks(
     db: &WriterCache,
     want: &PollRequest,
+    lanes: &[Submitter],
+    share: &mut FairShare,
     now: i64,
     rules: &LeaseRules,
 ) -> Result<Vec<Assignment>, HubStoreError> {
+    let serves = |lane: &&Submitter| want.project.as_ref().is_none_or(|own| *own == lane.project);
+    let lanes = lanes.iter().filter(serves).map(|lane| lane.number);
+    let lanes: Vec<i64> = lanes.filter(|lane| share.may_run(*lane)).collect();
+    let chosen = share.choose(waiting_tasks(db, want, &lanes)?, want.slots);
     let mut query = db.prepare_cached(&format!(
         "SELECT {ROW_COLUMNS}, (SELECT body FROM task_body b WHERE b.task_no = task.task_no) AS body FROM task
-         WHERE state = 'queued'
+         WHERE task_no = ?1"
+    ))?;
+    let mut granted = Vec::new();
+    for choice in chosen {
+        let (kept, body) = query.query_row([choice.task], |row| {
+            Ok((columns::read_task_row(row), row.get("body")?))
+        })?;
+        match assign_task(db, kept?, body, &want.worker, now, rules)? {
+            Some(assignment) => granted.push(assignment),
+            None => share.take_back(choice),
+        }
+    }
+    Ok(granted)
+}
+
+/// The first queued tasks of each of these submitters that the worker can run.
+fn waiting_tasks(
+    db: &Connection,
+    want: &PollRequest,
+    lanes: &[i64],
+) -> Result<Vec<Lane>, HubStoreError> {
+    let mut query = db.prepare_cached(
+        "SELECT rank, task_no FROM task
+         WHERE state = 'queued' AND submitter_no = ?6
            AND (labels = '[]' OR NOT EXISTS (
                  SELECT 1 FROM json_each(labels) needed
                  WHERE needed.value NOT IN (SELECT value FROM json_each(?1))))
@@ -274,8 +324,8 @@ fn assign_tasks(
                  SELECT 1 FROM json_each(?5) folder
                  WHERE substr(place || '/', CASE WHEN place LIKE 'file://%' THEN 8 ELSE 1 END,
                               length(folder.value) + 1) = folder.value || '/'))
-         ORDER BY rank LIMIT ?3"
-    ))?;
+         ORDER BY rank, task_no LIMIT ?3",
+    )?;
     let optional =
         |words: &Option<Vec<String>>| words.as_ref().map(serde_json::to_string).transpose();
     let agents = optional(&want.agents).map_err(damaged)?;
@@ -283,17 +333,16 @@ fn assign_tasks(
     let not: Vec<String> = want.excluded.iter().map(ToString::to_string).collect();
     let offers = serde_json::to_string(&want.labels).map_err(damaged)?;
     let not = serde_json::to_string(&not).map_err(damaged)?;
-    let mut rows = query.query(params![offers, not, want.slots, agents, folders])?;
-    // All rows are read before the first one is changed.
     let mut found = Vec::new();
-    while let Some(row) = rows.next()? {
-        found.push((columns::read_task_row(row)?, row.get("body")?));
+    for submitter in lanes {
+        let parameters = params![offers, not, want.slots, agents, folders, submitter];
+        let tasks = query.query_map(parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        found.push(Lane {
+            submitter: *submitter,
+            tasks: tasks.collect::<Result<_, _>>()?,
+        });
     }
-    let mut granted = Vec::new();
-    for (kept, body) in found {
-        granted.extend(assign_task(db, kept, body, &want.worker, now, rules)?);
-    }
-    Ok(granted)
+    Ok(found)
 }
 
 fn assign_task(

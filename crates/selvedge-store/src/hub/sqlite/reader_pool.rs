@@ -16,6 +16,8 @@ use crate::hub::overview::{ACCEPTED, CLOSINGS, RETRIES, VERIFIED_BY_CHECKS};
 use crate::hub::rows::{Overview, QueuedGroup};
 
 const POOL_SIZE: usize = 4;
+/// Tasks of a project, or all.
+const OF_PROJECT: &str = "(?1 IS NULL OR project = ?1)";
 
 #[derive(Debug)]
 pub(super) struct ReaderPool {
@@ -54,21 +56,23 @@ impl ReaderPool {
     }
 }
 
-/// Totals over everything; each is a separate query that uses an index or one pass.
-pub(super) fn overview(db: &Connection) -> Result<Overview, HubStoreError> {
+/// Totals over everything, or over a project; each is a separate query that uses an index or one pass.
+pub(super) fn overview(db: &Connection, project: Option<&str>) -> Result<Overview, HubStoreError> {
     let mut overview = Overview::default();
     let counts = |sql: &str| -> Result<Vec<(String, u64)>, HubStoreError> {
         let mut query = db.prepare_cached(sql)?;
-        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let rows = query.query_map([project], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     };
-    for (state, count) in counts("SELECT state, count(*) FROM task GROUP BY state")? {
+    for (state, count) in counts(&format!(
+        "SELECT state, count(*) FROM task WHERE {OF_PROJECT} GROUP BY state"
+    ))? {
         let state = TaskState::parse(&state).ok_or_else(|| damaged(&state))?;
         overview.states.push((state, count));
     }
     let over = "outcome IS NOT NULL AND state <> 'needs_review'";
     for (outcome, count) in counts(&format!(
-        "SELECT outcome, count(*) FROM task WHERE {over} GROUP BY outcome"
+        "SELECT outcome, count(*) FROM task WHERE {over} AND {OF_PROJECT} GROUP BY outcome"
     ))? {
         overview.outcomes.push((from_word(outcome)?, count));
     }
@@ -76,39 +80,45 @@ pub(super) fn overview(db: &Connection) -> Result<Overview, HubStoreError> {
         (CLOSINGS, &mut overview.closings),
         (RETRIES, &mut overview.retries),
     ] {
-        for (closing, count) in counts(sql)? {
+        let condition = OF_PROJECT.replace("project", "t.project");
+        for (closing, count) in counts(&sql.replace("{filter}", &condition))? {
             into.push((from_word(closing)?, count));
         }
     }
-    overview.accepted = db.query_row(ACCEPTED, [], |row| row.get(0))?;
+    overview.accepted =
+        db.query_row(&format!("{ACCEPTED} AND {OF_PROJECT}"), [project], |row| {
+            row.get(0)
+        })?;
     for (wanted, into) in [
         (over, &mut overview.reports),
         (VERIFIED_BY_CHECKS, &mut overview.verified_after),
     ] {
         let sql = format!(
-            "SELECT CAST(reports AS TEXT), count(*) FROM task WHERE {wanted} GROUP BY reports"
+            "SELECT CAST(reports AS TEXT), count(*) FROM task WHERE {wanted} AND {OF_PROJECT} GROUP BY reports"
         );
         for (reports, count) in counts(&sql)? {
             into.push((parsed(&reports)?, count));
         }
     }
-    overview.losses = db.query_row("SELECT coalesce(sum(losses), 0) FROM task", [], |row| {
-        row.get(0)
-    })?;
+    overview.losses = db.query_row(
+        &format!("SELECT coalesce(sum(losses), 0) FROM task WHERE {OF_PROJECT}"),
+        [project],
+        |row| row.get(0),
+    )?;
     overview.cost = db.query_row(
         "SELECT count(*) AS calls,
                 count(CASE WHEN micro_usd IS NULL OR source = 'unknown' THEN 1 END) AS unknown,
                 count(CASE WHEN source = 'estimated' THEN 1 END) AS estimated,
                 coalesce(sum(micro_usd), 0) AS micro_usd, coalesce(sum(tokens_in), 0) AS tokens_in,
                 coalesce(sum(tokens_out), 0) AS tokens_out
-         FROM cost",
-        [],
+         FROM cost WHERE ?1 IS NULL OR (SELECT project FROM task t WHERE t.task_no = cost.task_no) = ?1",
+        [project],
         |row| Ok(columns::read_ledger_total(row)),
     )??;
-    let mut query = db.prepare_cached(
-        "SELECT labels, count(*), min(created_at) FROM task WHERE state = 'queued' GROUP BY labels",
-    )?;
-    let mut rows = query.query([])?;
+    let mut query = db.prepare_cached(&format!(
+        "SELECT labels, count(*), min(created_at) FROM task WHERE state = 'queued' AND {OF_PROJECT} GROUP BY labels"
+    ))?;
+    let mut rows = query.query([project])?;
     while let Some(row) = rows.next()? {
         let labels: String = row.get(0)?;
         overview.waiting.push(QueuedGroup {

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::fixture::{StoreFixture, apply_change, task};
 use super::kept::token;
 
-fn ada() -> AuditActor {
+pub(super) fn ada() -> AuditActor {
     AuditActor {
         name: "ada".to_owned(),
         token_id: Some(Uuid::from_u128(1)),

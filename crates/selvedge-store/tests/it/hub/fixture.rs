@@ -88,6 +88,7 @@ pub(super) fn task(number: u128, priority: u8, labels: &[&str]) -> NewTask {
 pub(super) fn want(worker: &str, slots: usize, labels: &[&str]) -> PollRequest {
     PollRequest {
         worker: worker.to_owned(),
+        project: None,
         labels: labels.iter().map(|&label| label.to_owned()).collect(),
         agents: None,
         folders: None,

@@ -292,5 +292,5 @@ pub(super) async fn unusual_text_and_large_costs_are_stored(fixture: StoreFixtur
     assert_eq!((view.cost.calls, view.cost.estimated), (3, 2));
     let page = store.tasks(ListFilter::default(), 5).await.unwrap();
     assert_eq!(page.tasks[0].labels, ["ünï \"quoted\" \\"]);
-    assert_eq!(store.overview().await.unwrap().cost.calls, 3);
+    assert_eq!(store.overview(None).await.unwrap().cost.calls, 3);
 }

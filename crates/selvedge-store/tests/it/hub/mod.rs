@@ -16,6 +16,7 @@ mod ledger;
 mod migrations;
 mod plans;
 mod postgres;
+mod projects;
 mod queue;
 mod reviews;
 mod tls;
@@ -68,6 +69,11 @@ over_both!(
     kept::blob_upload_is_resumed_and_verified,
     kept::tokens_are_found_by_hash_until_expired_or_revoked,
     kept::purge_removes_expired_data_and_keeps_tombstones,
+    projects::assignment_is_fair_to_projects_and_submitters,
+    projects::limits_of_running_tasks_and_costs_delay_queued_tasks,
+    projects::submission_is_refused_beyond_queue_limit_or_repositories,
+    projects::project_is_deleted_without_unfinished_tasks_only,
+    projects::database_without_projects_is_migrated,
     kept::unusual_text_and_large_costs_are_stored,
 );
 

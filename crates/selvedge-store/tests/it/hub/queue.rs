@@ -389,7 +389,7 @@ pub(super) async fn list_is_filtered_paged_and_counted(fixture: StoreFixture) {
     ] {
         assert_eq!(titles(filter.clone(), 9).await.0, expected, "{filter:?}");
     }
-    let overview = store.overview().await.unwrap();
+    let overview = store.overview(None).await.unwrap();
     let count = |state| {
         overview
             .states

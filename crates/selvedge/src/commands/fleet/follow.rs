@@ -246,7 +246,9 @@ impl TaskFollower<'_> {
         }
         let status = match state {
             TaskState::Queued | TaskState::Offered => {
-                match self.task.unplaceable.as_ref().or(self.task.reason.as_ref()) {
+                let task = &self.task;
+                let why = task.waits.as_ref().or(task.unplaceable.as_ref());
+                match why.or(task.reason.as_ref()) {
                     Some(why) => format!("is queued: {why}"),
                     None => "is queued".to_owned(),
                 }

@@ -4,6 +4,7 @@ mod audit;
 mod decide;
 mod follow;
 mod plan;
+mod projects;
 mod queries;
 mod schedules;
 mod submit;
@@ -21,8 +22,8 @@ use serde::Serialize;
 
 use super::environment;
 use crate::cli::{
-    AuditArgs, CancelArgs, ListArgs, RetryArgs, ReviewArgs, RunArgs, SchedulesArgs, ShowArgs,
-    StatsArgs, SubmitArgs, TokensArgs, WatchArgs, WebhooksArgs, WorkerArgs, WorkersArgs,
+    AuditArgs, CancelArgs, ListArgs, ProjectsArgs, RetryArgs, ReviewArgs, RunArgs, SchedulesArgs,
+    ShowArgs, StatsArgs, SubmitArgs, TokensArgs, WatchArgs, WebhooksArgs, WorkerArgs, WorkersArgs,
 };
 use crate::error::CliError;
 use crate::hub_client::{HubArgs, HubClient, HubCredentials, HubError};
@@ -131,6 +132,13 @@ pub(super) fn webhooks(args: &WebhooksArgs) -> Result<u8, CliError> {
     with_hub(
         &args.hub.require_credentials(&environment())?,
         async |hub| webhooks::webhooks(&hub, args).await,
+    )
+}
+
+pub(super) fn projects(args: &ProjectsArgs) -> Result<u8, CliError> {
+    with_hub(
+        &args.hub.require_credentials(&environment())?,
+        async |hub| projects::projects(&hub, args).await,
     )
 }
 

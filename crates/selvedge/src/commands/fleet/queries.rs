@@ -1,6 +1,9 @@
 //! Queries of a hub's tasks, workers and statistics.
 
+use std::collections::BTreeMap;
+
 use jiff::tz::TimeZone;
+use selvedge_core::format::counted;
 use selvedge_core::model::{Outcome, TaskId, exit_code};
 use selvedge_core::run::Run;
 use selvedge_core::sanitize::sanitize_text;
@@ -15,7 +18,7 @@ use crate::error::CliError;
 use crate::hub_client::HubClient;
 use crate::output::run_details::{self, DetailOptions};
 use crate::output::run_table::{RunRow, format_table};
-use crate::output::{OutputFormat, json as print};
+use crate::output::{OutputFormat, json as print, print_notice};
 use crate::terminal::{one_line, output_width, style};
 
 const TASKS_PER_PAGE: usize = 100;
@@ -40,9 +43,27 @@ pub(super) async fn list(hub: &HubClient, args: &ListArgs) -> Result<u8, CliErro
             .iter()
             .for_each(|row| print::print_json(&list_row(row))),
         OutputFormat::Human if rows.is_empty() => errln!("no tasks"),
-        OutputFormat::Human => out!("{}", format_tasks(&rows)),
+        OutputFormat::Human => {
+            out!("{}", format_tasks(&rows));
+            print_reached_limits(&rows);
+        }
     }
     Ok(exit_code::VERIFIED)
+}
+
+/// Prints for which limits of their project tasks wait.
+fn print_reached_limits(rows: &[TaskRow]) {
+    let mut reached = BTreeMap::<&str, u64>::new();
+    for row in rows {
+        if let Some(limit) = &row.waits {
+            *reached.entry(limit).or_default() += 1;
+        }
+    }
+    for (limit, tasks) in reached {
+        let verb = if tasks == 1 { "waits" } else { "wait" };
+        let tasks = counted(tasks, "task");
+        print_notice(&format!("{tasks} {verb}: {}", sanitize_text(limit)));
+    }
 }
 
 /// The hub's row, with the fields of a local `selvedge list` added.
@@ -142,6 +163,9 @@ pub(super) async fn show(hub: &HubClient, args: &ShowArgs) -> Result<u8, CliErro
 fn print_delay(row: &TaskRow) {
     for note in row.reason.iter().chain(&row.unplaceable) {
         outln!("  {}", sanitize_text(note));
+    }
+    if let Some(reached) = &row.waits {
+        outln!("  waits: {}", sanitize_text(reached));
     }
     if let Some(at) = row.resumes_at {
         let at = at.to_zoned(TimeZone::system());

@@ -19,10 +19,11 @@ use crate::terminal::{one_line, style};
 
 pub(super) async fn tokens(hub: &HubClient, args: &TokensArgs) -> Result<u8, CliError> {
     match &args.command {
-        None => list(hub, args.format).await,
+        None => list(hub, args.of_project.as_deref(), args.format).await,
         Some(TokensCommand::Add {
             name,
             scopes,
+            project,
             days,
             out,
         }) => {
@@ -33,6 +34,7 @@ pub(super) async fn tokens(hub: &HubClient, args: &TokensArgs) -> Result<u8, Cli
                 name: name.clone(),
                 scopes: scopes.iter().map(|scope| to_scope(*scope)).collect(),
                 expires_at: lifetime.map(|lifetime| Timestamp::now() + lifetime),
+                project: project.clone(),
             };
             let issued: IssuedToken = hub.post("/tokens", &request, &[]).await?;
             let token_file = token_file.zip(out.as_deref());
@@ -83,8 +85,13 @@ fn session_line(row: &SessionRow) -> String {
     )
 }
 
-async fn list(hub: &HubClient, format: OutputFormat) -> Result<u8, CliError> {
-    let page: TokenPage = hub.get("/tokens", &[]).await?;
+async fn list(
+    hub: &HubClient,
+    project: Option<&str>,
+    format: OutputFormat,
+) -> Result<u8, CliError> {
+    let project = project.map(|name| ("project", name.to_owned()));
+    let page: TokenPage = hub.get("/tokens", project.as_slice()).await?;
     print_rows(&page.tokens, format, token_line);
     Ok(exit_code::VERIFIED)
 }

@@ -1,0 +1,110 @@
+//! Projects: what a user may see of workers, and for which limits queued tasks wait.
+
+use selvedge_core::format::counted;
+use selvedge_protocol::{ProjectSettings, ProjectUsage, TaskState, WorkerRow};
+use selvedge_store::hub::{
+    HubStoreError, ListFilter, PeopleUsage, Project, ReachedLimit, TaskView,
+};
+
+use crate::hub::Hub;
+use crate::plans;
+
+/// Maximum number of held tasks of a project that the lists of workers contain.
+const MAX_HELD: usize = 5_000;
+
+/// A project that is not deleted.
+pub(crate) async fn find_project(hub: &Hub, name: &str) -> Result<Option<Project>, HubStoreError> {
+    let all = hub.store().projects().await?;
+    Ok(all.into_iter().find(|project| project.name == name))
+}
+
+/// The sum of what the submitters of a project use.
+pub(crate) fn total_usage(people: &PeopleUsage) -> ProjectUsage {
+    let mut sum = ProjectUsage::default();
+    for (_, usage) in people {
+        sum.queued += usage.queued;
+        sum.running += usage.running;
+        sum.cost_micro_usd.0 = sum.cost_micro_usd.0.saturating_add(usage.cost_micro_usd.0);
+        sum.calls_of_unknown_cost += usage.calls_of_unknown_cost;
+    }
+    sum
+}
+
+/// The limits of a project and what of them is used.
+pub(crate) struct ProjectLimits {
+    settings: ProjectSettings,
+    people: PeopleUsage,
+    total: ProjectUsage,
+}
+
+impl ProjectLimits {
+    pub(crate) async fn load(hub: &Hub, name: &str) -> Result<Self, HubStoreError> {
+        let settings = find_project(hub, name).await?.map(|found| found.settings);
+        let settings = settings.unwrap_or_default();
+        // Without limits there is nothing to compare.
+        let is_limited = settings
+            != ProjectSettings {
+                repositories: settings.repositories.clone(),
+                max_queued: settings.max_queued,
+                ..ProjectSettings::default()
+            };
+        let people = if is_limited {
+            hub.store().project_usage(name.to_owned()).await?
+        } else {
+            PeopleUsage::new()
+        };
+        let total = total_usage(&people);
+        Ok(Self {
+            settings,
+            people,
+            total,
+        })
+    }
+
+    /// The reached limit for which a task waits.
+    pub(crate) fn why_waiting(&self, view: &TaskView) -> Option<String> {
+        if view.row.lease.state != TaskState::Queued || plans::is_plan(view) {
+            return None;
+        }
+        let mut people = self.people.iter();
+        let person = people.find(|(name, _)| *name == view.submitted_by);
+        let person = person.map_or_else(ProjectUsage::default, |(_, usage)| *usage);
+        let reached = ReachedLimit::of(&self.settings, self.total, person)?;
+        let unknown = match reached {
+            ReachedLimit::DailyCost(_) => self.total.calls_of_unknown_cost,
+            ReachedLimit::DailyCostPerPerson(_) => person.calls_of_unknown_cost,
+            ReachedLimit::Running(_) | ReachedLimit::RunningPerPerson(_) => 0,
+        };
+        let note = match unknown {
+            0 => String::new(),
+            count => format!("; {} of unknown cost not included", counted(count, "call")),
+        };
+        Some(format!("{reached}{note}"))
+    }
+}
+
+/// The workers that take tasks of a project, with the tasks of this project that they hold.
+pub(crate) async fn visible_workers(
+    hub: &Hub,
+    project: &str,
+) -> Result<Vec<WorkerRow>, HubStoreError> {
+    let mut workers = hub.sessions.workers();
+    workers.retain(|worker| worker.project.as_ref().is_none_or(|own| own == project));
+    let filter = ListFilter {
+        states: TaskState::ALL
+            .into_iter()
+            .filter(|state| !state.is_terminal() && *state != TaskState::Queued)
+            .collect(),
+        project: Some(project.to_owned()),
+        ..ListFilter::default()
+    };
+    if workers.iter().any(|worker| !worker.tasks.is_empty()) {
+        let own = hub.store().tasks(filter, MAX_HELD).await?.tasks;
+        let own: std::collections::HashSet<_> =
+            own.into_iter().map(|view| view.row.task_id).collect();
+        for worker in &mut workers {
+            worker.tasks.retain(|task| own.contains(task));
+        }
+    }
+    Ok(workers)
+}

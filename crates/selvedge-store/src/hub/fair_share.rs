@@ -1,0 +1,225 @@
+//! Which queued tasks are assigned first: those of the project that has the fewest running tasks, of its submitters the
+//! one that has the fewest, and of the submitter's tasks the one with the lowest rank. Projects and submitters that have
+//! reached a limit are left out.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+
+use selvedge_protocol::{ProjectSettings, ProjectUsage};
+
+use super::projects::ReachedLimit;
+
+/// A submitter in a project, by its number in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Submitter {
+    pub(crate) number: i64,
+    pub(crate) project: String,
+}
+
+/// The first queued tasks of a submitter that a worker can run: rank and number, the lowest rank first.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) submitter: i64,
+    pub(crate) tasks: VecDeque<(i64, i64)>,
+}
+
+/// A chosen task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) submitter: i64,
+    pub(crate) task: i64,
+}
+
+#[derive(Debug, Default)]
+struct ProjectShare {
+    /// `None`: it may not assign now, because another hub does.
+    settings: Option<ProjectSettings>,
+    usage: ProjectUsage,
+}
+
+#[derive(Debug)]
+struct PersonShare {
+    project: usize,
+    usage: ProjectUsage,
+}
+
+/// What all projects and submitters use, and the projects' limits.
+#[derive(Debug, Default)]
+pub(crate) struct FairShare {
+    projects: Vec<ProjectShare>,
+    project_index: HashMap<String, usize>,
+    people: HashMap<i64, PersonShare>,
+}
+
+impl FairShare {
+    /// Adds the settings of a project; `None` if it must be left out. Projects without settings have no limits.
+    pub(crate) fn add_project(&mut self, name: &str, settings: Option<ProjectSettings>) {
+        let index = self.project(name);
+        self.projects[index].settings = settings;
+    }
+
+    fn project(&mut self, name: &str) -> usize {
+        if let Some(index) = self.project_index.get(name) {
+            return *index;
+        }
+        let index = self.projects.len();
+        self.projects.push(ProjectShare {
+            settings: Some(ProjectSettings::default()),
+            usage: ProjectUsage::default(),
+        });
+        self.project_index.insert(name.to_owned(), index);
+        index
+    }
+
+    /// Adds what a submitter uses to the submitter and the project.
+    pub(crate) fn add_usage(&mut self, submitter: &Submitter, usage: ProjectUsage) {
+        let project = self.project(&submitter.project);
+        let person = self
+            .people
+            .entry(submitter.number)
+            .or_insert_with(|| PersonShare {
+                project,
+                usage: ProjectUsage::default(),
+            });
+        for total in [&mut person.usage, &mut self.projects[project].usage] {
+            total.queued += usage.queued;
+            total.running += usage.running;
+            total.cost_micro_usd.0 = total
+                .cost_micro_usd
+                .0
+                .saturating_add(usage.cost_micro_usd.0);
+            total.calls_of_unknown_cost += usage.calls_of_unknown_cost;
+        }
+    }
+
+    /// The running tasks of the submitter's project and of the submitter; `None` if neither may run another one.
+    fn load(&self, submitter: i64) -> Option<(u64, u64)> {
+        let person = self.people.get(&submitter)?;
+        let project = self.projects.get(person.project)?;
+        let reached = ReachedLimit::of(project.settings.as_ref()?, project.usage, person.usage);
+        reached
+            .is_none()
+            .then_some((project.usage.running, person.usage.running))
+    }
+
+    /// Whether a task of the submitter may be assigned.
+    pub(crate) fn may_run(&self, submitter: i64) -> bool {
+        self.load(submitter).is_some()
+    }
+
+    /// Chooses at most so many tasks and counts them as running.
+    pub(crate) fn choose(&mut self, lanes: Vec<Lane>, slots: usize) -> Vec<Choice> {
+        let mut chosen = Vec::new();
+        let mut tasks: HashMap<i64, VecDeque<(i64, i64)>> = lanes
+            .into_iter()
+            .map(|lane| (lane.submitter, lane.tasks))
+            .collect();
+        let key = |share: &Self, submitter: i64, tasks: &VecDeque<(i64, i64)>| {
+            Some(Reverse((
+                share.load(submitter)?,
+                *tasks.front()?,
+                submitter,
+            )))
+        };
+        let mut heap: BinaryHeap<_> = tasks
+            .iter()
+            .filter_map(|(submitter, tasks)| key(self, *submitter, tasks))
+            .collect();
+        while chosen.len() < slots {
+            let Some(Reverse((load, first, submitter))) = heap.pop() else {
+                break;
+            };
+            let Some(queue) = tasks.get_mut(&submitter) else {
+                continue;
+            };
+            // The project may run more tasks now than when the submitter was queued here.
+            if self.load(submitter) != Some(load) {
+                heap.extend(key(self, submitter, queue));
+                continue;
+            }
+            queue.pop_front();
+            self.count_running(submitter, 1);
+            chosen.push(Choice {
+                submitter,
+                task: first.1,
+            });
+            heap.extend(key(self, submitter, queue));
+        }
+        chosen
+    }
+
+    /// Takes back that a chosen task is running: it was not assigned.
+    pub(crate) fn take_back(&mut self, choice: Choice) {
+        self.count_running(choice.submitter, -1);
+    }
+
+    fn count_running(&mut self, submitter: i64, change: i64) {
+        if let Some(person) = self.people.get_mut(&submitter) {
+            let project = &mut self.projects[person.project].usage.running;
+            for running in [&mut person.usage.running, project] {
+                *running = running.saturating_add_signed(change);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(projects: &[(&str, ProjectSettings)], people: &[(i64, &str)]) -> FairShare {
+        let mut share = FairShare::default();
+        for (name, settings) in projects {
+            share.add_project(name, Some(settings.clone()));
+        }
+        for (number, project) in people {
+            let submitter = Submitter {
+                number: *number,
+                project: (*project).to_owned(),
+            };
+            share.add_usage(&submitter, ProjectUsage::default());
+        }
+        share
+    }
+
+    /// The tasks of a submitter: its number times 100 and more, with these ranks.
+    fn lane(submitter: i64, ranks: &[i64]) -> Lane {
+        let tasks = ranks.iter().zip(submitter * 100..);
+        Lane {
+            submitter,
+            tasks: tasks.map(|(rank, number)| (*rank, number)).collect(),
+        }
+    }
+
+    fn tasks(chosen: &[Choice]) -> Vec<i64> {
+        chosen.iter().map(|choice| choice.task).collect()
+    }
+
+    #[test]
+    fn choice_is_fair_to_projects_then_submitters_then_in_order_of_rank() {
+        let mut share = share(&[], &[(1, "a"), (2, "a"), (3, "b")]);
+        let lanes = vec![lane(1, &[1, 2, 3]), lane(2, &[9, 10]), lane(3, &[20, 21])];
+        // One of each project; in `a`, the submitter without a running task follows.
+        let chosen = share.choose(lanes, 6);
+        assert_eq!(tasks(&chosen), [100, 300, 200, 301, 101, 201]);
+        share.take_back(chosen[1]);
+        let lanes = vec![lane(1, &[1]), lane(3, &[9])];
+        assert_eq!(tasks(&share.choose(lanes, 1)), [300]);
+    }
+
+    #[test]
+    fn choice_ends_at_limits() {
+        let settings = ProjectSettings {
+            max_running: Some(3),
+            max_running_per_person: Some(2),
+            ..ProjectSettings::default()
+        };
+        let mut share = share(&[("a", settings)], &[(1, "a"), (2, "a"), (3, "b")]);
+        let lanes = vec![lane(1, &[1, 2, 3]), lane(2, &[4, 5]), lane(3, &[9, 10])];
+        let chosen = share.choose(lanes, 10);
+        assert_eq!(tasks(&chosen), [100, 300, 200, 301, 101]);
+        assert!(!share.may_run(2) && share.may_run(3));
+        share.add_project("b", None);
+        assert!(!share.may_run(3), "another hub assigns the tasks of `b`");
+    }
+}

@@ -1,0 +1,272 @@
+//! Projects: their settings, what of their limits is used, and the submitters of their tasks.
+
+use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+use selvedge_core::model::MicroUsd;
+use selvedge_protocol::{DEFAULT_PROJECT, ProjectSettings, ProjectUsage};
+
+use super::{SqliteHub, access};
+use crate::hub::access::{AuditAction, AuditActor};
+use crate::hub::error::HubStoreError;
+use crate::hub::fair_share::{FairShare, Submitter};
+use crate::hub::projects::{
+    DAY_MS, DeleteProjectOutcome, NewProject, PeopleUsage, Project, parse_settings, refuse_task,
+    settings_json,
+};
+use crate::hub::rows::{NewTask, SubmitOutcome};
+use crate::hub::traits::{ProjectStore, StoreFuture};
+
+/// The condition of the index over tasks that workers hold.
+const IS_HELD: &str = "(state = 'offered' OR state = 'running' OR state = 'cancelling')";
+
+impl ProjectStore for SqliteHub {
+    fn create_project(&self, project: NewProject) -> StoreFuture<'_, bool> {
+        let clock = self.clock.clone();
+        Box::pin(self.write(move |db| {
+            let settings = settings_json(&project.settings)?;
+            let now = clock.now();
+            let made = db.execute(
+                "INSERT INTO project VALUES (?1, ?2, ?3, NULL) ON CONFLICT DO NOTHING",
+                params![project.name, settings, now],
+            )?;
+            if made > 0 {
+                let what = (
+                    AuditAction::CreateProject,
+                    &*project.name,
+                    settings.as_str(),
+                );
+                access::insert_audit(db, now, DEFAULT_PROJECT, &project.created_by, what)?;
+            }
+            Ok(made > 0)
+        }))
+    }
+
+    fn projects(&self) -> StoreFuture<'_, Vec<Project>> {
+        Box::pin(self.read(|db| {
+            let mut query = db.prepare_cached(
+                "SELECT name, settings, created_at FROM project WHERE deleted_at IS NULL ORDER BY name",
+            )?;
+            let mut rows = query.query([])?;
+            let mut all = Vec::new();
+            while let Some(row) = rows.next()? {
+                all.push(Project {
+                    name: row.get(0)?,
+                    settings: parse_settings(&row.get::<_, String>(1)?)?,
+                    created_at: row.get(2)?,
+                });
+            }
+            Ok(all)
+        }))
+    }
+
+    fn update_project(
+        &self,
+        name: String,
+        settings: ProjectSettings,
+        by: AuditActor,
+    ) -> StoreFuture<'_, bool> {
+        let clock = self.clock.clone();
+        Box::pin(self.write(move |db| {
+            let settings = settings_json(&settings)?;
+            let changed = db.execute(
+                "UPDATE project SET settings = ?2 WHERE name = ?1 AND deleted_at IS NULL",
+                params![name, settings],
+            )?;
+            if changed > 0 {
+                let what = (AuditAction::UpdateProject, &*name, settings.as_str());
+                access::insert_audit(db, clock.now(), DEFAULT_PROJECT, &by, what)?;
+            }
+            Ok(changed > 0)
+        }))
+    }
+
+    fn delete_project(
+        &self,
+        name: String,
+        by: AuditActor,
+    ) -> StoreFuture<'_, DeleteProjectOutcome> {
+        let clock = self.clock.clone();
+        Box::pin(self.write(move |db| delete(db, &name, &by, clock.now())))
+    }
+
+    fn project_usage(&self, name: String) -> StoreFuture<'_, PeopleUsage> {
+        let now = self.clock.now();
+        Box::pin(self.read(move |db| people_usage(db, &name, now)))
+    }
+
+    fn project_has_blob(&self, project: String, hash: String) -> StoreFuture<'_, bool> {
+        Box::pin(self.read(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM file JOIN task USING (task_no) WHERE hash = ?1 AND project = ?2)",
+            )?;
+            Ok(query.query_row([hash, project], |row| row.get(0))?)
+        }))
+    }
+}
+
+fn delete(
+    db: &Connection,
+    name: &str,
+    by: &AuditActor,
+    now: i64,
+) -> Result<DeleteProjectOutcome, HubStoreError> {
+    let unfinished: u64 = db.query_row(
+        "SELECT count(*) FROM task
+         WHERE project = ?1 AND state NOT IN ('succeeded', 'failed', 'cancelled', 'dead')",
+        [name],
+        |row| row.get(0),
+    )?;
+    if unfinished > 0 {
+        return Ok(DeleteProjectOutcome::Unfinished(unfinished));
+    }
+    let deleted = db.execute(
+        "UPDATE project SET deleted_at = ?2 WHERE name = ?1 AND deleted_at IS NULL",
+        params![name, now],
+    )?;
+    if deleted == 0 {
+        return Ok(DeleteProjectOutcome::NotFound);
+    }
+    db.execute(
+        "UPDATE token SET revoked_at = ?2 WHERE project = ?1 AND revoked_at IS NULL",
+        params![name, now],
+    )?;
+    db.execute("DELETE FROM webhook WHERE project = ?1", [name])?;
+    db.execute("DELETE FROM schedule WHERE project = ?1", [name])?;
+    let what = (AuditAction::DeleteProject, name, "");
+    access::insert_audit(db, now, DEFAULT_PROJECT, by, what)?;
+    Ok(DeleteProjectOutcome::Deleted)
+}
+
+fn people_usage(db: &Connection, name: &str, now: i64) -> Result<PeopleUsage, HubStoreError> {
+    let mut query = db.prepare_cached(&format!(
+        "SELECT s.name,
+                (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND state = 'queued'),
+                (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND {IS_HELD}),
+                coalesce(c.micro_usd, 0), coalesce(c.unknown_calls, 0)
+         FROM submitter s LEFT JOIN daily_cost c ON c.submitter_no = s.submitter_no AND c.day = :day
+         WHERE s.project = :project ORDER BY s.name"
+    ))?;
+    let values = named_params! {":project": name, ":day": now / DAY_MS};
+    let rows = query.query_map(values, |row| {
+        let usage = ProjectUsage {
+            queued: row.get(1)?,
+            running: row.get(2)?,
+            cost_micro_usd: MicroUsd(row.get(3)?),
+            calls_of_unknown_cost: row.get(4)?,
+        };
+        Ok((row.get(0)?, usage))
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Why the project does not accept a task.
+pub(super) fn refuse(
+    db: &Connection,
+    task: &NewTask,
+) -> Result<Option<SubmitOutcome>, HubStoreError> {
+    let mut query =
+        db.prepare_cached("SELECT settings, deleted_at IS NOT NULL FROM project WHERE name = ?1")?;
+    let found = query.query_row([&task.project], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?))
+    });
+    let Some((settings, is_deleted)) = found.optional()? else {
+        return Ok(None);
+    };
+    if is_deleted {
+        return Ok(Some(SubmitOutcome::ProjectDeleted));
+    }
+    let settings = parse_settings(&settings)?;
+    let Some(limit) = settings.max_queued else {
+        return refuse_task(&settings, 0, task);
+    };
+    let mut query = db.prepare_cached(
+        "SELECT count(*) FROM (
+             SELECT 1 FROM submitter s JOIN task t ON t.submitter_no = s.submitter_no
+             WHERE s.project = ?1 AND t.state = 'queued' LIMIT ?2)",
+    )?;
+    let queued = query.query_row(params![task.project, limit], |row| row.get(0))?;
+    refuse_task(&settings, queued, task)
+}
+
+/// The number of a submitter.
+pub(super) fn submitter_number(
+    db: &Connection,
+    project: &str,
+    name: &str,
+) -> Result<i64, HubStoreError> {
+    let mut query =
+        db.prepare_cached("SELECT submitter_no FROM submitter WHERE project = ?1 AND name = ?2")?;
+    let found = query.query_row([project, name], |row| row.get(0));
+    if let Some(number) = found.optional()? {
+        return Ok(number);
+    }
+    db.prepare_cached("INSERT INTO submitter (project, name) VALUES (?1, ?2)")?
+        .execute([project, name])?;
+    Ok(db.last_insert_rowid())
+}
+
+/// The submitters that have queued tasks: each is found with one step in the index.
+pub(super) fn queued_submitters(db: &Connection) -> Result<Vec<Submitter>, HubStoreError> {
+    let mut query = db.prepare_cached(
+        "WITH RECURSIVE lane (number) AS (
+             SELECT min(submitter_no) FROM task WHERE state = 'queued' AND submitter_no > 0
+             UNION ALL
+             SELECT (SELECT min(submitter_no) FROM task WHERE state = 'queued' AND submitter_no > number)
+             FROM lane WHERE number IS NOT NULL
+         )
+         SELECT submitter_no, project FROM lane JOIN submitter ON submitter_no = number",
+    )?;
+    let rows = query.query_map([], read_submitter)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn read_submitter(row: &Row<'_>) -> rusqlite::Result<Submitter> {
+    Ok(Submitter {
+        number: row.get(0)?,
+        project: row.get(1)?,
+    })
+}
+
+/// What all submitters use, and the projects' limits.
+pub(super) fn load_share(
+    db: &Connection,
+    queued: &[Submitter],
+    now: i64,
+) -> Result<FairShare, HubStoreError> {
+    let mut share = FairShare::default();
+    let mut query =
+        db.prepare_cached("SELECT name, settings FROM project WHERE deleted_at IS NULL")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let settings = parse_settings(&row.get::<_, String>(1)?)?;
+        share.add_project(&row.get::<_, String>(0)?, Some(settings));
+    }
+    for submitter in queued {
+        share.add_usage(submitter, ProjectUsage::default());
+    }
+    let mut query = db.prepare_cached(&format!(
+        "SELECT s.submitter_no, s.project, running FROM (
+             SELECT submitter_no, count(*) AS running FROM task WHERE {IS_HELD} GROUP BY submitter_no) held
+         JOIN submitter s ON s.submitter_no = held.submitter_no"
+    ))?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let usage = ProjectUsage {
+            running: row.get(2)?,
+            ..ProjectUsage::default()
+        };
+        share.add_usage(&read_submitter(row)?, usage);
+    }
+    let mut query = db.prepare_cached(
+        "SELECT s.submitter_no, s.project, c.micro_usd FROM daily_cost c JOIN submitter s USING (submitter_no)
+         WHERE c.day = ?1",
+    )?;
+    let mut rows = query.query([now / DAY_MS])?;
+    while let Some(row) = rows.next()? {
+        let usage = ProjectUsage {
+            cost_micro_usd: MicroUsd(row.get(2)?),
+            ..ProjectUsage::default()
+        };
+        share.add_usage(&read_submitter(row)?, usage);
+    }
+    Ok(share)
+}
