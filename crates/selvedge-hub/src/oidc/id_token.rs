@@ -192,14 +192,14 @@ fn curve_parameters(
 mod tests {
     use super::*;
 
-    /// The example of RFC 7515, appendix A.2.
+    /// Made with `openssl dgst -sha256 -sign` and a new key.
     #[test]
     fn rsa_signature_is_verified() {
         let _ = RING_PROVIDER.install_default();
-        let n = "ofgWCuLjybRlzo0tZWJjNiuSfb4p4fAkd_wWJcyQoTbji9k0l8W26mPddxHmfHQp-Vaw-4qPCJrcS2mJPMEzP1Pt0Bm4d4QlL-yRT-SFd2lZS-pCgNMsD1W_YpRPEwOWvG6b32690r2jZ47soMZo9wGzjb_7OMg0LOL-bSf63kpaSHSXndS5z5rexMdbBYUsLA9e-KXBdQOS-UTo7WTBEMa2R2CapHg665xsmtdVMTBQY4uDZlxvb3qCo5ZwKh9kG4LT6_I5IhlJH7aGhyxXFvUK-DWNmoudF8NAco9_h9iaGNj8q2ethFkMLs91kzk2PAcDTW9gb54h4FRWyuXpoQ";
+        let n = "kyAFzewfz2Me6xuc7CIpT-ohsD-RVZaiWPqDM17Yz58zNkcwpIdILy0MtyvB5HWrqjDZ9lxlH6LilTTe6OkjdS_FV5F86wwB8iKEHaqrLeyShP-FpX4Nd5knEyCe9cflyVCG-n_FJZMosb2-J_hIF8D55kyza_K-2K82mR1YJJbK1V8dATjBKg-pq1aAun5d14rWGzidcirC665OdKBk_c25oWdOYX8qkEoUvFIJgbRfF89sKnwlQb5MhXoWnVuHrO6Q3CroS6NoI_b_2nLeNBtAZt_M63TIL1dAy_DsZyN_SInMujl3Hk9jTD-9m5OYf38V26O-mwSPGTu7HIAE7Q";
         let key = DecodingKey::from_rsa_components(n, "AQAB").unwrap();
         let message = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ";
-        let signature = "cC4hiUPoj9Eetdgtv3hF80EGrhuB__dzERat0XF9g2VtQgr9PJbu3XOiZj5RZmh7AAuHIm4Bh-0Qc_lF5YKt_O8W2Fp5jujGbds9uJdbF9CUAr7t1dnZcAcQjbKBYNX4BAynRFdiuB--f_nZLgrnbyTvWzO75vRK5h6xBArLIARNPvkSjtQBMHlb1L07Qe7K0GarZRmB_eSN9383LcOLn6_dO--xi12jzDwusC-eOkHWEsqtFZESc6BfI7noOPqvhJ1phCnvWh6IeYI2w9QOYEUipUTI8np6LbgGY9Fs98rqVt5AXLIhWkWywlVmtVrBp0igcN_IoypGlUPQGe77Rw";
+        let signature = "j6F6xsvaSK9NwS7Txv1LsQXrK8a_H-XU8qlpi9irXIE5nd3MYSxc6D0oTtK1UYLlPXC7ZDDPotCO3Xm6MnJymtu2mazwvNJzqj4oYQXOphBI1HT-3k2rL4uC_CGywAuB3A2WK71FfCX-STEzOzPIk7KEzVUI8BlQwfk9hJTPJ-9Ope2p-OfVOMsb2dPkGu7Va9fD9l7YrfNlsQXMuyt5EHy7IhLBujbpptDHniLwi0cyQnVZlbPyTu3KzILA6FfIu3uri8LLJIJbQXjLZ-DDrnFB7CSJyKvM_S11aNBcF8ZYATBDXdvdjYaYg-MeNZG9mwaxBd93dRKMSv9FRR6Qtg";
         let verified = |message: &str, algorithm| {
             let message = message.as_bytes();
             jsonwebtoken::crypto::verify(signature, message, &key, algorithm).unwrap()
