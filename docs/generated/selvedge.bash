@@ -70,6 +70,9 @@ _selvedge() {
             selvedge,mcp)
                 cmd="selvedge__subcmd__mcp"
                 ;;
+            selvedge,projects)
+                cmd="selvedge__subcmd__projects"
+                ;;
             selvedge,restore)
                 cmd="selvedge__subcmd__restore"
                 ;;
@@ -211,6 +214,9 @@ _selvedge() {
             selvedge__subcmd__help,mcp)
                 cmd="selvedge__subcmd__help__subcmd__mcp"
                 ;;
+            selvedge__subcmd__help,projects)
+                cmd="selvedge__subcmd__help__subcmd__projects"
+                ;;
             selvedge__subcmd__help,restore)
                 cmd="selvedge__subcmd__help__subcmd__restore"
                 ;;
@@ -277,6 +283,18 @@ _selvedge() {
             selvedge__subcmd__help__subcmd__hub,recover-admin)
                 cmd="selvedge__subcmd__help__subcmd__hub__subcmd__recover__subcmd__admin"
                 ;;
+            selvedge__subcmd__help__subcmd__projects,add)
+                cmd="selvedge__subcmd__help__subcmd__projects__subcmd__add"
+                ;;
+            selvedge__subcmd__help__subcmd__projects,remove)
+                cmd="selvedge__subcmd__help__subcmd__projects__subcmd__remove"
+                ;;
+            selvedge__subcmd__help__subcmd__projects,show)
+                cmd="selvedge__subcmd__help__subcmd__projects__subcmd__show"
+                ;;
+            selvedge__subcmd__help__subcmd__projects,update)
+                cmd="selvedge__subcmd__help__subcmd__projects__subcmd__update"
+                ;;
             selvedge__subcmd__help__subcmd__schedules,pause)
                 cmd="selvedge__subcmd__help__subcmd__schedules__subcmd__pause"
                 ;;
@@ -318,6 +336,36 @@ _selvedge() {
                 ;;
             selvedge__subcmd__hub__subcmd__help,recover-admin)
                 cmd="selvedge__subcmd__hub__subcmd__help__subcmd__recover__subcmd__admin"
+                ;;
+            selvedge__subcmd__projects,add)
+                cmd="selvedge__subcmd__projects__subcmd__add"
+                ;;
+            selvedge__subcmd__projects,help)
+                cmd="selvedge__subcmd__projects__subcmd__help"
+                ;;
+            selvedge__subcmd__projects,remove)
+                cmd="selvedge__subcmd__projects__subcmd__remove"
+                ;;
+            selvedge__subcmd__projects,show)
+                cmd="selvedge__subcmd__projects__subcmd__show"
+                ;;
+            selvedge__subcmd__projects,update)
+                cmd="selvedge__subcmd__projects__subcmd__update"
+                ;;
+            selvedge__subcmd__projects__subcmd__help,add)
+                cmd="selvedge__subcmd__projects__subcmd__help__subcmd__add"
+                ;;
+            selvedge__subcmd__projects__subcmd__help,help)
+                cmd="selvedge__subcmd__projects__subcmd__help__subcmd__help"
+                ;;
+            selvedge__subcmd__projects__subcmd__help,remove)
+                cmd="selvedge__subcmd__projects__subcmd__help__subcmd__remove"
+                ;;
+            selvedge__subcmd__projects__subcmd__help,show)
+                cmd="selvedge__subcmd__projects__subcmd__help__subcmd__show"
+                ;;
+            selvedge__subcmd__projects__subcmd__help,update)
+                cmd="selvedge__subcmd__projects__subcmd__help__subcmd__update"
                 ;;
             selvedge__subcmd__schedules,help)
                 cmd="selvedge__subcmd__schedules__subcmd__help"
@@ -404,7 +452,7 @@ _selvedge() {
 
     case "${cmd}" in
         selvedge)
-            opts="-h -V --help --version run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens audit schedules webhooks worker attest install uninstall hook mcp gc hub config completions man help"
+            opts="-h -V --help --version run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers projects tokens audit schedules webhooks worker attest install uninstall hook mcp gc hub config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -869,7 +917,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__help)
-            opts="run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers tokens audit schedules webhooks worker attest install uninstall hook mcp gc hub config completions man help"
+            opts="run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers projects tokens audit schedules webhooks worker attest install uninstall hook mcp gc hub config completions man help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1193,6 +1241,76 @@ _selvedge() {
         selvedge__subcmd__help__subcmd__mcp)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__projects)
+            opts="add show update remove"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__projects__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__projects__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__projects__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__help__subcmd__projects__subcmd__update)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -2080,6 +2198,323 @@ _selvedge() {
                     COMPREPLY=()
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o plusdirs
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__projects)
+            opts="-h --format --hub --token-file --help add show update remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__projects__subcmd__add)
+            opts="-h --repository --max-running --max-queued --max-cost-usd-per-day --max-running-per-person --max-cost-usd-per-day-per-person --format --hub --token-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --repository)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-running)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-queued)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-cost-usd-per-day)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-running-per-person)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-cost-usd-per-day-per-person)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__projects__subcmd__help)
+            opts="add show update remove help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__projects__subcmd__help__subcmd__add)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__projects__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__projects__subcmd__help__subcmd__remove)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__projects__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__projects__subcmd__help__subcmd__update)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__projects__subcmd__remove)
+            opts="-h --format --hub --token-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__projects__subcmd__show)
+            opts="-h --format --hub --token-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        selvedge__subcmd__projects__subcmd__update)
+            opts="-h --repository --max-running --max-queued --max-cost-usd-per-day --max-running-per-person --max-cost-usd-per-day-per-person --any-repository --format --hub --token-file --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --repository)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-running)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-queued)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-cost-usd-per-day)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-running-per-person)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --max-cost-usd-per-day-per-person)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --format)
+                    COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
+                    return 0
+                    ;;
+                --hub)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --token-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
                     fi
                     return 0
                     ;;
@@ -3057,12 +3492,16 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__tokens)
-            opts="-h --format --hub --token-file --help add revoke sessions end-session help"
+            opts="-h --project --format --hub --token-file --help add revoke sessions end-session help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --project)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --format)
                     COMPREPLY=($(compgen -W "human json jsonl" -- "${cur}"))
                     return 0
@@ -3094,7 +3533,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__tokens__subcmd__add)
-            opts="-h --scope --days --out --format --hub --token-file --help"
+            opts="-h --scope --project --days --out --format --hub --token-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3102,6 +3541,10 @@ _selvedge() {
             case "${prev}" in
                 --scope)
                     COMPREPLY=($(compgen -W "read submit worker admin" -- "${cur}"))
+                    return 0
+                    ;;
+                --project)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --days)

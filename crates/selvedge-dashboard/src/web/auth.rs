@@ -266,7 +266,7 @@ pub(super) async fn finish_sign_in(
     if method != Method::GET {
         return login_page(&dashboard, StatusCode::OK, "", "/");
     }
-    let name = single_sign_on.cookie_name();
+    let name = single_sign_on.sign_in_cookie_name();
     let cookie = find_cookie(&headers, name, MAX_SIGN_IN_BYTES).unwrap_or_default();
     let answer = answer.map(|Query(answer)| answer).unwrap_or_default();
     let response = match single_sign_on.finish(answer, &cookie).await {
@@ -307,7 +307,7 @@ fn with_sign_in_cookie(
     let Some(single_sign_on) = dashboard.authenticator.single_sign_on() else {
         return response;
     };
-    let cookie = (single_sign_on.cookie_name(), value);
+    let cookie = (single_sign_on.sign_in_cookie_name(), value);
     with_any_cookie(dashboard, cookie, &format!("SameSite=Lax{more}"), response)
 }
 

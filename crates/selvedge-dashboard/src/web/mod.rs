@@ -136,7 +136,7 @@ pub trait Authenticator: Send + Sync {
 /// Login at an identity provider: the browser goes there, and comes back to [`SIGN_IN_CALLBACK_PATH`].
 pub trait SingleSignOn: Send + Sync {
     /// Name of the cookie that binds a login to the browser.
-    fn cookie_name(&self) -> &str;
+    fn sign_in_cookie_name(&self) -> &str;
 
     /// Begins a login after which the user continues at a path.
     fn begin<'a>(&'a self, next: &'a str) -> BoxFuture<'a, Result<SignInStart, LoginError>>;

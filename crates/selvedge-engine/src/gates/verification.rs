@@ -295,15 +295,7 @@ async fn run_checks(
         ..empty_report(verification, status)
     };
     let crossed = verification
-        .run_cross_verification(
-            &place,
-            trees.as_ref(),
-            originals,
-            &report,
-            &mut written,
-            progress,
-            cancel,
-        )
+        .run_cross_verification(&place, trees.as_ref(), originals, &report, progress, cancel)
         .await;
     let is_settled = is_settled && matches!(crossed, Ok(None));
     // A run that is stopped must not leave the original tests in the workspace either.
@@ -313,7 +305,10 @@ async fn run_checks(
     if let Some(trees) = in_place.filter(|_| !is_settled) {
         ensure_workspace_tree(&trees.workspace, &trees.judged).await?;
     }
-    report.crossed = crossed?.map(Box::new);
+    if let Some((crossed, mut written_meanwhile)) = crossed? {
+        report.crossed = Some(Box::new(crossed));
+        written.append(&mut written_meanwhile);
+    }
     report.written_files = verification.describe_written(written);
     Ok(report)
 }
@@ -412,17 +407,17 @@ impl Verification {
             .map(Some)
     }
 
-    /// Runs the checks with the original tests, if they pass with the attempt's.
+    /// Runs the checks with the original tests, if they pass with the attempt's; second, the files of tests and tools
+    /// that were written meanwhile.
     async fn run_cross_verification(
         &self,
         place: &VerificationContext,
         trees: Option<&VerificationTrees>,
         originals: Result<Option<Originals>, CheckError>,
         report: &Report,
-        written: &mut BTreeSet<String>,
         progress: &dyn Progress,
         cancel: &CancellationToken,
-    ) -> Result<Option<CrossedReport>, CheckError> {
+    ) -> Result<Option<(CrossedReport, BTreeSet<String>)>, CheckError> {
         let (Some(trees), VerificationPlan::Steps { steps }) = (trees, &self.plan) else {
             return Ok(None);
         };
@@ -446,9 +441,8 @@ impl Verification {
             cancel,
             written: BTreeSet::new(),
         };
-        let crossed = crossing.run(originals, &report.checks).await;
-        written.append(&mut crossing.written);
-        crossed
+        let crossed = crossing.run(originals, &report.checks).await?;
+        Ok(crossed.map(|crossed| (crossed, crossing.written)))
     }
 
     /// Captures the files before a run of the checks. Without a baseline it is not known which files checks write

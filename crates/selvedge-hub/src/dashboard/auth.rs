@@ -101,7 +101,7 @@ impl SessionAuthenticator {
 }
 
 impl SingleSignOn for SessionAuthenticator {
-    fn cookie_name(&self) -> &str {
+    fn sign_in_cookie_name(&self) -> &str {
         &self.sign_in_cookie_name
     }
 

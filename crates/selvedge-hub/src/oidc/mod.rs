@@ -120,7 +120,7 @@ impl SignOn {
         let discovery = self.provider.discovery().await?;
         let secret = crate::auth::generate_secret()?;
         let now = hub.store.now().await?;
-        let pending = PendingSignIn::new(&self.key, secret, now, next);
+        let pending = PendingSignIn::new(&self.key, &secret, now, next);
         let mut url: Url = discovery.authorization_endpoint.clone();
         url.query_pairs_mut()
             .append_pair("response_type", "code")

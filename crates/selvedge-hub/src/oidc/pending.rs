@@ -54,7 +54,7 @@ pub(super) struct PendingSignIn<'a> {
 }
 
 impl<'a> PendingSignIn<'a> {
-    pub(super) fn new(key: &'a SigningKey, secret: String, now: i64, next: &str) -> Self {
+    pub(super) fn new(key: &'a SigningKey, secret: &str, now: i64, next: &str) -> Self {
         let next = if next.len() > MAX_NEXT_BYTES {
             "/"
         } else {
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn cookie_of_pending_sign_in_expires_and_cannot_be_changed() {
         let key = SigningKey([1; 32]);
-        let pending = PendingSignIn::new(&key, "secret".to_owned(), 1_000, "/tasks/1?a=b.c");
+        let pending = PendingSignIn::new(&key, "secret", 1_000, "/tasks/1?a=b.c");
         let (state, nonce, verifier) = (pending.state(), pending.nonce(), pending.code_verifier());
         assert!(state != nonce && nonce != verifier && verifier.len() == 43);
         let cookie = pending.into_cookie();

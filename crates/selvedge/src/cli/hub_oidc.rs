@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, builder::PossibleValuesParser};
 
 /// Options of the sign-in. In the file they are the tables `[oidc]` and `[oidc.roles]`.
+#[expect(clippy::struct_field_names, reason = "these are the options' names")]
 #[derive(Debug, Default, Args)]
 pub(crate) struct OidcArgs {
     /// Let people sign in to the dashboard at this OpenID Connect provider. Needs --public-url.

@@ -123,6 +123,7 @@ pub(crate) struct RunArgs {
 }
 
 /// Limits of a whole run.
+#[expect(clippy::struct_field_names, reason = "these are the options' names")]
 #[derive(Debug, Args)]
 pub(crate) struct BudgetArgs {
     /// Maximum cost of the whole run.

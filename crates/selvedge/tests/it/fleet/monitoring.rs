@@ -66,7 +66,7 @@ fn dashboard_and_alerts_name_metrics_of_the_hub() {
 
 /// The lines of a log, all of which must be JSON.
 fn json_lines(text: &str) -> Vec<Value> {
-    let parse = |line: &str| serde_json::from_str(line).expect(line);
+    let parse = |line: &str| serde_json::from_str(line).unwrap();
     text.lines().map(parse).collect()
 }
 
