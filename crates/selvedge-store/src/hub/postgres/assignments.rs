@@ -48,11 +48,12 @@ const WAITING_TASKS: &str = "
         ORDER BY t.rank, t.task_no LIMIT $4) w
     ORDER BY l.number, w.rank, w.task_no";
 
-/// Reads and locks chosen tasks that are still queued and that no other hub has locked.
+/// Reads and locks chosen tasks that no other hub has locked. The state is compared afterwards: a condition could make the
+/// database search all queued tasks instead of these.
 fn chosen_tasks_query() -> String {
     format!(
         "SELECT {ROW_COLUMNS}, r.body FROM task t JOIN request r ON r.task_no = t.task_no
-         WHERE t.task_no = ANY($1::bigint[]) AND t.state = 'queued' FOR NO KEY UPDATE OF t SKIP LOCKED"
+         WHERE t.task_no = ANY($1::bigint[]) FOR NO KEY UPDATE OF t SKIP LOCKED"
     )
 }
 
