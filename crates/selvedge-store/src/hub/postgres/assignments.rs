@@ -29,8 +29,9 @@ use crate::hub::rows::{Assignment, PollRequest, TaskRecord};
 
 /// Maximum number of tasks that one step of the reaper expires.
 const MAX_EXPIRED: i64 = 500;
-/// How often tasks are chosen for a group of polls, because other hubs have locked some.
-const MAX_CHOICES: usize = 3;
+/// How often tasks are chosen for a group of polls, because other hubs have locked or assigned some. What is lost is not
+/// chosen again, so that more than a few times are rare.
+const MAX_CHOICES: usize = 50;
 /// Tolerance beyond all periods. A deadline further ahead was set by a clock that has been set back since.
 const SLACK_MS: i64 = 60_000;
 

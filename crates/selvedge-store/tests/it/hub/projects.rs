@@ -270,14 +270,14 @@ pub(super) async fn project_is_deleted_without_unfinished_tasks_only(fixture: St
         actor: None,
         action: None,
         subject: Some("a".to_owned()),
-        order: AuditOrder::OldestFirst { after: 0 },
+        order: AuditOrder::NewestFirst { before: None },
         limit: 10,
     };
     let entries = store.audit_entries(query).await.unwrap();
     let actions = entries.iter().map(|entry| entry.action);
     assert_eq!(
         actions.collect::<Vec<_>>(),
-        [AuditAction::CreateProject, AuditAction::DeleteProject]
+        [AuditAction::DeleteProject, AuditAction::CreateProject]
     );
 }
 
