@@ -35,7 +35,9 @@ pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskR
     for (number, (name, add_files)) in REPOSITORIES.into_iter().enumerate() {
         let repository = selvedge.repository(&format!("room{number}"), FILES)?;
         fs::create_dir(repository.join("tests"))?;
-        fs::write(repository.join("tests/test_numbers.py"), "# Numbers.\n")?;
+        // Results of the baseline are shared by folders of the same content.
+        let test = format!("# Numbers of repository {number}.\n");
+        fs::write(repository.join("tests/test_numbers.py"), test)?;
         fs::write(repository.join(".gitignore"), "/node_modules/\n/data/\n")?;
         add_files(&repository)?;
         measure_in(selvedge, &repository, name, table)?;

@@ -18,7 +18,7 @@ pub(crate) struct Submitter {
 
 /// The first queued tasks of a submitter that a worker can run: rank and number, the lowest rank first.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct SubmitterQueue {
     pub(crate) submitter: i64,
     pub(crate) tasks: VecDeque<(i64, i64)>,
 }
@@ -108,11 +108,11 @@ impl FairShare {
     }
 
     /// Chooses at most so many tasks and counts them as running.
-    pub(crate) fn choose(&mut self, lanes: Vec<Lane>, slots: usize) -> Vec<Choice> {
+    pub(crate) fn choose(&mut self, queues: Vec<SubmitterQueue>, slots: usize) -> Vec<Choice> {
         let mut chosen = Vec::new();
-        let mut tasks: HashMap<i64, VecDeque<(i64, i64)>> = lanes
+        let mut tasks: HashMap<i64, VecDeque<(i64, i64)>> = queues
             .into_iter()
-            .map(|lane| (lane.submitter, lane.tasks))
+            .map(|queue| (queue.submitter, queue.tasks))
             .collect();
         let key = |share: &Self, submitter: i64, tasks: &VecDeque<(i64, i64)>| {
             Some(Reverse((
@@ -183,9 +183,9 @@ mod tests {
     }
 
     /// The tasks of a submitter: its number times 100 and more, with these ranks.
-    fn lane(submitter: i64, ranks: &[i64]) -> Lane {
+    fn queue_of(submitter: i64, ranks: &[i64]) -> SubmitterQueue {
         let tasks = ranks.iter().zip(submitter * 100..);
-        Lane {
+        SubmitterQueue {
             submitter,
             tasks: tasks.map(|(rank, number)| (*rank, number)).collect(),
         }
@@ -198,13 +198,17 @@ mod tests {
     #[test]
     fn choice_is_fair_to_projects_then_submitters_then_in_order_of_rank() {
         let mut share = share(&[], &[(1, "a"), (2, "a"), (3, "b")]);
-        let lanes = vec![lane(1, &[1, 2, 3]), lane(2, &[9, 10]), lane(3, &[20, 21])];
+        let queues = vec![
+            queue_of(1, &[1, 2, 3]),
+            queue_of(2, &[9, 10]),
+            queue_of(3, &[20, 21]),
+        ];
         // One of each project; in `a`, the submitter without a running task follows.
-        let chosen = share.choose(lanes, 6);
+        let chosen = share.choose(queues, 6);
         assert_eq!(tasks(&chosen), [100, 300, 200, 301, 101, 201]);
         share.take_back(chosen[1]);
-        let lanes = vec![lane(1, &[1]), lane(3, &[9])];
-        assert_eq!(tasks(&share.choose(lanes, 1)), [300]);
+        let queues = vec![queue_of(1, &[1]), queue_of(3, &[9])];
+        assert_eq!(tasks(&share.choose(queues, 1)), [300]);
     }
 
     #[test]
@@ -215,8 +219,12 @@ mod tests {
             ..ProjectSettings::default()
         };
         let mut share = share(&[("a", settings)], &[(1, "a"), (2, "a"), (3, "b")]);
-        let lanes = vec![lane(1, &[1, 2, 3]), lane(2, &[4, 5]), lane(3, &[9, 10])];
-        let chosen = share.choose(lanes, 10);
+        let queues = vec![
+            queue_of(1, &[1, 2, 3]),
+            queue_of(2, &[4, 5]),
+            queue_of(3, &[9, 10]),
+        ];
+        let chosen = share.choose(queues, 10);
         assert_eq!(tasks(&chosen), [100, 300, 200, 301, 101]);
         assert!(!share.may_run(2) && share.may_run(3));
         share.add_project("b", None);

@@ -24,7 +24,7 @@ use super::writes::{BatchWrites, WriteStatements};
 use crate::hub::apply::apply;
 use crate::hub::change::{TaskChange, WriteSet};
 use crate::hub::error::HubStoreError;
-use crate::hub::fair_share::{FairShare, Lane, Submitter};
+use crate::hub::fair_share::{FairShare, Submitter, SubmitterQueue};
 use crate::hub::rows::{Assignment, PollRequest, TaskRecord};
 
 /// Maximum number of tasks that one step of the reaper expires.
@@ -154,10 +154,10 @@ impl BatchOp for AssignmentWriter {
         }
         let groups = group_requests(jobs);
         if !groups.is_empty() {
-            let (mut share, lanes) = link.prepared.share.load(&link.client, batch.now).await?;
+            let (mut share, submitters) = link.prepared.share.load(&link.client, batch.now).await?;
             for (want, takers) in groups {
                 batch
-                    .assign_group(want, &takers, &mut share, &lanes, &mut answers)
+                    .assign_group(want, &takers, &mut share, &submitters, &mut answers)
                     .await?;
             }
         }
@@ -218,7 +218,7 @@ impl AssignmentBatch<'_> {
         want: &PollRequest,
         takers: &[(usize, &PollRequest)],
         share: &mut FairShare,
-        lanes: &[Submitter],
+        submitters: &[Submitter],
         answers: &mut [AssignmentResult],
     ) -> Result<(), DecideError> {
         let mut free: VecDeque<(usize, &str)> = takers
@@ -228,7 +228,7 @@ impl AssignmentBatch<'_> {
         // Tasks that another hub has locked or assigned meanwhile.
         let mut lost = Vec::new();
         for _ in 0..MAX_CHOICES {
-            let waiting = self.waiting_tasks(want, free.len(), share, lanes, &lost);
+            let waiting = self.waiting_tasks(want, free.len(), share, submitters, &lost);
             let chosen = share.choose(waiting.await?, free.len());
             if chosen.is_empty() {
                 return Ok(());
@@ -270,13 +270,19 @@ impl AssignmentBatch<'_> {
         want: &PollRequest,
         limit: usize,
         share: &FairShare,
-        lanes: &[Submitter],
+        submitters: &[Submitter],
         lost: &[i64],
-    ) -> Result<Vec<Lane>, DecideError> {
-        let serves =
-            |lane: &&Submitter| want.project.as_ref().is_none_or(|own| *own == lane.project);
-        let open = lanes.iter().filter(serves).map(|lane| lane.number);
-        let open: Vec<i64> = open.filter(|lane| share.may_run(*lane)).collect();
+    ) -> Result<Vec<SubmitterQueue>, DecideError> {
+        let serves = |submitter: &&Submitter| {
+            want.project
+                .as_ref()
+                .is_none_or(|own| *own == submitter.project)
+        };
+        let open = submitters
+            .iter()
+            .filter(serves)
+            .map(|submitter| submitter.number);
+        let open: Vec<i64> = open.filter(|submitter| share.may_run(*submitter)).collect();
         if open.is_empty() {
             return Ok(Vec::new());
         }
@@ -298,13 +304,13 @@ impl AssignmentBatch<'_> {
             &want.folders,
         ];
         let (client, prepared) = (&self.connection.client, &self.connection.prepared);
-        let mut found: Vec<Lane> = Vec::new();
+        let mut found: Vec<SubmitterQueue> = Vec::new();
         for row in &client.query(&prepared.waiting, &values).await? {
             let submitter = row.try_get(0)?;
             let task = (row.try_get(1)?, row.try_get(2)?);
             match found.last_mut() {
-                Some(lane) if lane.submitter == submitter => lane.tasks.push_back(task),
-                _ => found.push(Lane {
+                Some(queue) if queue.submitter == submitter => queue.tasks.push_back(task),
+                _ => found.push(SubmitterQueue {
                     submitter,
                     tasks: VecDeque::from([task]),
                 }),

@@ -196,14 +196,14 @@ const SHARE_PROJECTS: &str = "
 
 /// The submitters that have queued tasks: each is found with one step in the index.
 const SHARE_QUEUED: &str = "
-    WITH RECURSIVE lane (number) AS (
+    WITH RECURSIVE waiting_submitter (number) AS (
         (SELECT submitter_no FROM task WHERE state = 'queued' AND submitter_no > 0 ORDER BY submitter_no LIMIT 1)
         UNION ALL
         SELECT (SELECT submitter_no FROM task WHERE state = 'queued' AND submitter_no > number
                 ORDER BY submitter_no LIMIT 1)
-        FROM lane WHERE number IS NOT NULL
+        FROM waiting_submitter WHERE number IS NOT NULL
     )
-    SELECT submitter_no, project FROM lane JOIN submitter ON submitter_no = number";
+    SELECT submitter_no, project FROM waiting_submitter JOIN submitter ON submitter_no = number";
 
 const SHARE_COSTS: &str = "
     SELECT s.submitter_no, s.project, c.micro_usd FROM daily_cost c JOIN submitter s ON s.submitter_no = c.submitter_no
@@ -267,11 +267,11 @@ impl ShareStatements {
             let is_locked: bool = cells.next()?;
             share.add_project(name, is_locked.then_some(settings));
         }
-        let mut lanes = Vec::new();
+        let mut submitters = Vec::new();
         for row in &queued? {
             let submitter = read_submitter(&mut PostgresColumns::of(row))?;
             share.add_usage(&submitter, ProjectUsage::default());
-            lanes.push(submitter);
+            submitters.push(submitter);
         }
         for row in &running? {
             let mut cells = PostgresColumns::of(row);
@@ -291,7 +291,7 @@ impl ShareStatements {
             };
             share.add_usage(&submitter, usage);
         }
-        Ok((share, lanes))
+        Ok((share, submitters))
     }
 }
 

@@ -207,13 +207,13 @@ pub(super) fn submitter_number(
 /// The submitters that have queued tasks: each is found with one step in the index.
 pub(super) fn queued_submitters(db: &Connection) -> Result<Vec<Submitter>, HubStoreError> {
     let mut query = db.prepare_cached(
-        "WITH RECURSIVE lane (number) AS (
+        "WITH RECURSIVE waiting_submitter (number) AS (
              SELECT min(submitter_no) FROM task WHERE state = 'queued' AND submitter_no > 0
              UNION ALL
              SELECT (SELECT min(submitter_no) FROM task WHERE state = 'queued' AND submitter_no > number)
-             FROM lane WHERE number IS NOT NULL
+             FROM waiting_submitter WHERE number IS NOT NULL
          )
-         SELECT submitter_no, project FROM lane JOIN submitter ON submitter_no = number",
+         SELECT submitter_no, project FROM waiting_submitter JOIN submitter ON submitter_no = number",
     )?;
     let rows = query.query_map([], read_submitter)?;
     Ok(rows.collect::<Result<_, _>>()?)

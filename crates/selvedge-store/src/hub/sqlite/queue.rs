@@ -14,7 +14,7 @@ use super::{SqliteHub, access, projects, reader_pool, reports, task_queries};
 use crate::hub::apply::apply;
 use crate::hub::change::{ChangeOutcome, TaskChange};
 use crate::hub::error::HubStoreError;
-use crate::hub::fair_share::{FairShare, Lane, Submitter};
+use crate::hub::fair_share::{FairShare, Submitter, SubmitterQueue};
 use crate::hub::retention;
 use crate::hub::rows::{
     Assignment, ListFilter, ListPage, LogLine, NewTask, Overview, PollRequest, SubmitOutcome,
@@ -56,18 +56,18 @@ impl Queue for SqliteHub {
         let (clock, rules) = (self.clock.clone(), self.settings.rules);
         Box::pin(self.write(move |db| {
             let mut granted = Vec::new();
-            let lanes = projects::queued_submitters(db)?;
-            if lanes.is_empty() {
+            let submitters = projects::queued_submitters(db)?;
+            if submitters.is_empty() {
                 return Ok(granted);
             }
-            let mut share = projects::load_share(db, &lanes, clock.now())?;
+            let mut share = projects::load_share(db, &submitters, clock.now())?;
             // Idle workers with the same capabilities need only one search to find that no task is waiting.
             let mut nothing_for = HashSet::new();
             for want in &wants {
                 if want.excluded.is_empty() && nothing_for.contains(&want.capabilities()) {
                     continue;
                 }
-                let given = assign_tasks(db, want, &lanes, &mut share, clock.now(), &rules)?;
+                let given = assign_tasks(db, want, &submitters, &mut share, clock.now(), &rules)?;
                 if want.excluded.is_empty() && given.len() < want.slots {
                     nothing_for.insert(want.capabilities());
                 }
@@ -280,15 +280,24 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreErro
 fn assign_tasks(
     db: &WriterCache,
     want: &PollRequest,
-    lanes: &[Submitter],
+    submitters: &[Submitter],
     share: &mut FairShare,
     now: i64,
     rules: &LeaseRules,
 ) -> Result<Vec<Assignment>, HubStoreError> {
-    let serves = |lane: &&Submitter| want.project.as_ref().is_none_or(|own| *own == lane.project);
-    let lanes = lanes.iter().filter(serves).map(|lane| lane.number);
-    let lanes: Vec<i64> = lanes.filter(|lane| share.may_run(*lane)).collect();
-    let chosen = share.choose(waiting_tasks(db, want, &lanes)?, want.slots);
+    let serves = |submitter: &&Submitter| {
+        want.project
+            .as_ref()
+            .is_none_or(|own| *own == submitter.project)
+    };
+    let submitters = submitters
+        .iter()
+        .filter(serves)
+        .map(|submitter| submitter.number);
+    let submitters: Vec<i64> = submitters
+        .filter(|submitter| share.may_run(*submitter))
+        .collect();
+    let chosen = share.choose(waiting_tasks(db, want, &submitters)?, want.slots);
     let mut query = db.prepare_cached(&format!(
         "SELECT {ROW_COLUMNS}, (SELECT body FROM task_body b WHERE b.task_no = task.task_no) AS body FROM task
          WHERE task_no = ?1"
@@ -310,8 +319,8 @@ fn assign_tasks(
 fn waiting_tasks(
     db: &Connection,
     want: &PollRequest,
-    lanes: &[i64],
-) -> Result<Vec<Lane>, HubStoreError> {
+    submitters: &[i64],
+) -> Result<Vec<SubmitterQueue>, HubStoreError> {
     let mut query = db.prepare_cached(
         "SELECT rank, task_no FROM task
          WHERE state = 'queued' AND submitter_no = ?6
@@ -334,10 +343,10 @@ fn waiting_tasks(
     let offers = serde_json::to_string(&want.labels).map_err(damaged)?;
     let not = serde_json::to_string(&not).map_err(damaged)?;
     let mut found = Vec::new();
-    for submitter in lanes {
+    for submitter in submitters {
         let parameters = params![offers, not, want.slots, agents, folders, submitter];
         let tasks = query.query_map(parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        found.push(Lane {
+        found.push(SubmitterQueue {
             submitter: *submitter,
             tasks: tasks.collect::<Result<_, _>>()?,
         });
