@@ -483,7 +483,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l idle-timeou
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l log-format -d 'Format of the log on standard error. SELVEDGE_LOG sets its levels: `debug`, or `warn,selvedge=info`' -r -f -a "text\t'Lines for people'
 json\t'One JSON object per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l config -d 'Read options from this TOML file. Flags replace variables, and variables replace keys of the file' -r -F
-complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l once -d 'Take one task, whatever --slots is, and exit once it has ended'
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l once -d 'Take one task regardless of --slots, and exit once it has ended'
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l ignore-outcome -d 'Exit with 0 whatever the outcome of the task, also if none came: for job controllers, which count other codes as failures of the job'
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l print-config -d 'Print the options in effect and where each comes from, and exit'
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -537,7 +537,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_se
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-issuer -d 'Let people sign in to the dashboard at this OpenID Connect provider. Needs --public-url' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-client-id -d 'Client id that the provider gave the hub' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-client-secret-file -d 'File with the client secret. Several hubs on a database need the same one' -r -F
-complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-scopes -d 'Scope to request, beside `openid`. Repeatable [default: profile and email]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-scopes -d 'Scope to request in addition to `openid`. Repeatable [default: profile and email]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-groups-claim -d 'Claim of the ID token with the groups of a person; dots lead into objects' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-roles-viewer -d 'Group that may read everything. Repeatable, as are those of the other roles' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-roles-submitter -d 'Group that may submit, cancel, retry and review tasks' -r

@@ -30,7 +30,7 @@ pub(crate) async fn observe_request(
     let method = request.method().as_str();
     let method = METHODS.into_iter().find(|it| *it == method);
     let method = method.unwrap_or("other");
-    // At the level of errors, so that it is in their lines whatever the log's levels.
+    // At the level of errors, so that their lines contain it at every log level.
     let span = tracing::error_span!("request", request_id = %id, method, route);
     let began_at = Instant::now();
     let mut response = next.run(request).instrument(span.clone()).await;

@@ -44,7 +44,7 @@ struct ProviderState {
     key: SigningKey,
     /// The keys that the provider publishes.
     published: Vec<Value>,
-    grants: HashMap<String, Grant>,
+    codes: HashMap<String, IssuedCode>,
     issued: usize,
 }
 
@@ -54,9 +54,9 @@ struct SigningKey {
     pair: EcdsaKeyPair,
 }
 
-/// What a code stands for.
+/// The request that a code was issued for.
 #[derive(Debug)]
-struct Grant {
+struct IssuedCode {
     redirect_uri: String,
     code_challenge: String,
     nonce: String,
@@ -82,7 +82,7 @@ impl IdentityProvider {
             claims: Map::new(),
             published: vec![key.public_jwk()],
             key,
-            grants: HashMap::new(),
+            codes: HashMap::new(),
             issued: 0,
         }));
         let router = Router::new()
@@ -232,12 +232,12 @@ async fn authorize(
     let code = state.update(|state| {
         state.issued += 1;
         let code = format!("code-{}", state.issued);
-        let grant = Grant {
+        let issued = IssuedCode {
             redirect_uri: request.redirect_uri.clone(),
             code_challenge: request.code_challenge,
             nonce: request.nonce,
         };
-        state.grants.insert(code.clone(), grant);
+        state.codes.insert(code.clone(), issued);
         code
     });
     let location = format!(
@@ -265,14 +265,14 @@ async fn token(
     if !is_client(&headers) {
         return refuse(StatusCode::UNAUTHORIZED, "invalid_client");
     }
-    let grant = state.update(|state| state.grants.remove(&request.code));
+    let issued = state.update(|state| state.codes.remove(&request.code));
     let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(&request.code_verifier));
-    let grant = grant.filter(|grant| {
+    let issued = issued.filter(|issued| {
         request.grant_type == "authorization_code"
-            && grant.redirect_uri == request.redirect_uri
-            && grant.code_challenge == challenge
+            && issued.redirect_uri == request.redirect_uri
+            && issued.code_challenge == challenge
     });
-    let Some(grant) = grant else {
+    let Some(issued) = issued else {
         return refuse(StatusCode::BAD_REQUEST, "invalid_grant");
     };
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -284,7 +284,7 @@ async fn token(
         "sub": "1",
         "iat": now,
         "exp": now + 300,
-        "nonce": grant.nonce,
+        "nonce": issued.nonce,
     });
     if let Some(all) = claims.as_object_mut() {
         all.extend(state.claims.clone());

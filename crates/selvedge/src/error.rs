@@ -95,7 +95,7 @@ impl CliError {
 
     /// Prints the error to standard error.
     pub(crate) fn print(&self) {
-        // An error that ends the program is shown whatever the levels of the log are.
+        // An error that ends the program is shown at every log level.
         if streams::is_json_log() && tracing::enabled!(tracing::Level::ERROR) {
             let hint = (!self.hints.is_empty()).then(|| self.hints.join("; "));
             tracing::error!(hint, "{}", self.message);

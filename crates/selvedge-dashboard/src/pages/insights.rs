@@ -340,7 +340,7 @@ fn row_query(subject: &str, name: &str, base: &TaskQuery) -> Option<TaskQuery> {
     Some(query)
 }
 
-/// The tasks that a cell counts or sums up. There is no list of those in which a check failed or was flaky, or with one
+/// The tasks that a cell counts or sums up. The task list has no filter for failed or flaky checks, or for one
 /// severity of a finding.
 fn cell_address(
     subject: &str,

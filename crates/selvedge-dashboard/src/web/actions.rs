@@ -204,7 +204,7 @@ async fn record_end(
     let recorded = dashboard
         .backend
         .record_held_decision(user, task, end, review, reviewer);
-    // It has happened, so the user is not told that it failed.
+    // It has happened, so no failure is shown.
     if let Err(error) = recorded.await {
         let by = user.name.as_str();
         tracing::error!(

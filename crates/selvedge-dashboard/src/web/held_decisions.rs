@@ -147,8 +147,8 @@ impl HeldDecisions {
         entries.by_task.remove(id).map(|entry| entry.decision)
     }
 
-    /// Begins to carry out a held decision at once. Returns it and its result; it is carried out even if nobody waits for
-    /// the result.
+    /// Begins to carry out a held decision at once. Returns it and its result; it is carried out even if the
+    /// caller is dropped.
     pub(super) fn apply(
         &self,
         backend: &Arc<dyn DashboardBackend>,

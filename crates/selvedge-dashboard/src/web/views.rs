@@ -5,7 +5,7 @@ use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use selvedge_core::run::{Attempt, Run};
@@ -230,12 +230,11 @@ pub(super) async fn compare(
     }
     let frame = page_frame(&login, "Compare attempts", NavItem::Tasks);
     let build = move || {
-        let run = task.run()?;
-        ComparePage::new(frame, &task, run, numbers, &diffs, Timestamp::now())
+        let run = task.run();
+        run.and_then(|run| ComparePage::new(frame, &task, run, numbers, &diffs, Timestamp::now()))
+            .ok_or_else(|| DashboardError::NotFound("unknown attempt".to_owned()))
     };
-    let none = || DashboardError::NotFound("there is no such attempt".to_owned());
-    let shown = render_diff_page(build).await;
-    shown.ok_or_else(|| error_page(&login)(none()))
+    render_diff_page(&login, build).await
 }
 
 /// `GET /tasks/{id}/review`: the work that is awaiting review.
@@ -266,23 +265,25 @@ pub(super) async fn review(
     let diff = diff.unwrap_or_default();
     let frame = page_frame(&login, "Review", NavItem::Tasks);
     let build = move || {
-        let (run, pending) = (task.run()?, task.review.as_ref()?);
-        let attempt = run.attempt(pending.target.attempt?)?;
-        Some(ReviewPage::new(frame, &task, run, attempt, pending, &diff))
+        let page = || {
+            let (run, pending) = (task.run()?, task.review.as_ref()?);
+            let attempt = run.attempt(pending.target.attempt?)?;
+            Some(ReviewPage::new(frame, &task, run, attempt, pending, &diff))
+        };
+        page().ok_or_else(none)
     };
-    let shown = render_diff_page(build).await;
-    shown.ok_or_else(|| error_page(&login)(none()))
+    render_diff_page(&login, build).await
 }
 
 /// Builds and renders a page with a diff. That may take a while, so other requests are not blocked meanwhile.
 async fn render_diff_page<P: Template>(
-    build: impl FnOnce() -> Option<P> + Send + 'static,
-) -> Option<Response> {
-    let render = move || Some(render_page(StatusCode::OK, &build()?));
+    login: &LoginSession,
+    build: impl FnOnce() -> Result<P, DashboardError> + Send + 'static,
+) -> PageResult {
+    let render = move || build().map(|page| render_page(StatusCode::OK, &page));
     let rendered = tokio::task::spawn_blocking(render).await;
-    rendered.unwrap_or_else(|error| {
-        Some((StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response())
-    })
+    let rendered = rendered.unwrap_or_else(|panic| Err(DashboardError::failed(panic)));
+    rendered.map_err(error_page(login))
 }
 
 /// The last activity of an open session. Unreadable data is skipped: it is not evidence.
@@ -444,10 +445,8 @@ async fn show_diff(
         other,
         raw,
     } = shown;
-    let build = move || Some(DiffPage::new(frame, heading, back, other, raw, &diff));
-    let none = || DashboardError::NotFound("there are no changes".to_owned());
-    let shown = render_diff_page(build).await;
-    shown.ok_or_else(|| error_page(login)(none()))
+    let build = move || Ok(DiffPage::new(frame, heading, back, other, raw, &diff));
+    render_diff_page(login, build).await
 }
 
 #[derive(Debug, Default, Deserialize)]

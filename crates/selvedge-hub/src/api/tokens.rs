@@ -68,7 +68,7 @@ pub(super) async fn create_token(
     }
     let project = administered_project(&caller, request.project)?;
     if project != caller.0.project && find_project(&hub, &project).await?.is_none() {
-        let detail = format!("there is no project `{project}`");
+        let detail = format!("unknown project `{project}`");
         return Err(ApiError::field("project", detail));
     }
     let mut generated = generate_token(name, &project, &request.scopes, lasts)

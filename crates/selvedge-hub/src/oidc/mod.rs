@@ -70,7 +70,7 @@ fn describe(error: &ProviderError) -> &'static str {
         }
         ProviderError::Refused(_) => "The identity provider refused the sign-in. Sign in again.",
         ProviderError::Protocol(_) => {
-            "The hub cannot use the identity provider; the hub's log says why. Sign in with a token."
+            "The hub cannot use the identity provider; see the hub's log for the reason. Sign in with a token."
         }
     }
 }

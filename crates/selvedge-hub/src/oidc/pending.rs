@@ -33,7 +33,7 @@ impl SigningKey {
         Self(secret.code("key of pending sign-ins", &client))
     }
 
-    /// A code for a text that nobody without the key can make; different for each purpose.
+    /// An authentication code of a text under the key; different for each purpose.
     fn code(&self, purpose: &str, text: &str) -> [u8; 32] {
         // A key of a whole block cannot be refused; the rest of zeros is what HMAC adds to a shorter one.
         let mut block = [0; 64];

@@ -126,7 +126,7 @@ fn roles_of(settings: &OidcSettings, groups: &[&str]) -> Vec<Role> {
     }
 }
 
-/// The groups in a claim: a list of texts, or one text. If there is no claim of that name, dots in the name lead into
+/// The groups in a claim: a list of texts, or one text. Without a claim of that name, dots in the name lead into
 /// objects: `realm_access.roles`.
 fn groups<'a>(claims: &'a Claims, claim: &str) -> Vec<&'a str> {
     let found = claims.get(claim).or_else(|| {

@@ -127,8 +127,8 @@ pub(crate) async fn retry(
 /// Maximum number of tasks that one request submits again.
 const MAX_BULK_RETRIES: usize = 100;
 
-/// Submits finished tasks again: those that the filter selects, unless they were submitted again before, by whatever
-/// request. Subtasks are left out: their plan is retried as a whole. A task that is refused does not stop the others.
+/// Submits finished tasks again: those that the filter selects, unless they have been submitted again
+/// before. Subtasks are left out: their plan is retried as a whole. A task that is refused does not stop the others.
 pub(crate) async fn retry_all(
     hub: &Hub,
     actor: &Actor,

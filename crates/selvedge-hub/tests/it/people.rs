@@ -158,7 +158,7 @@ pub(crate) async fn person_signs_in_and_is_recorded(database: TestDatabase) {
     let lasts = lasts("expires_at").duration_since(lasts("created_at"));
     assert_eq!(lasts.as_hours(), 1, "{listed}");
 
-    // Whoever may only read is offered no form.
+    // The page of a viewer has no form.
     let viewer = session_of(&hub, &provider, &claims("2", "Bob", "staff")).await;
     let refused = post_form(&hub, "/", "/new", &viewer, "description=x").await;
     assert_ne!(refused.status, 303, "{refused:?}");

@@ -91,7 +91,7 @@ enum Expected {
     Refused,
     /// It is about the token's own project, and contains nothing of the other one.
     Own,
-    /// It says nothing of projects.
+    /// It is the same for all projects.
     Open,
 }
 

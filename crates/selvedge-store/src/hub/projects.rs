@@ -40,7 +40,7 @@ pub struct Project {
 pub enum DeleteProjectOutcome {
     /// The project, its tokens, sessions, webhooks and schedules are gone.
     Deleted,
-    /// There is no such project.
+    /// The project does not exist.
     NotFound,
     /// So many of its tasks are not finished.
     Unfinished(u64),

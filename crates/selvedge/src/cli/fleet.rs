@@ -49,7 +49,7 @@ pub(crate) struct WorkerArgs {
     /// Directory of this machine that tasks may use as their workspace, or clone. Repeatable.
     #[arg(long = "allow-path", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) allow: Vec<PathBuf>,
-    /// Take one task, whatever --slots is, and exit once it has ended.
+    /// Take one task regardless of --slots, and exit once it has ended.
     #[arg(long)]
     pub(crate) once: bool,
     /// Exit after this time without a task.

@@ -17,7 +17,7 @@ pub(crate) struct OidcArgs {
     /// File with the client secret. Several hubs on a database need the same one.
     #[arg(long, value_name = "FILE", requires = "oidc_issuer", value_hint = clap::ValueHint::FilePath)]
     pub(crate) oidc_client_secret_file: Option<PathBuf>,
-    /// Scope to request, beside `openid`. Repeatable [default: profile and email].
+    /// Scope to request in addition to `openid`. Repeatable [default: profile and email].
     #[arg(long, value_name = "SCOPE", requires = "oidc_issuer")]
     pub(crate) oidc_scopes: Vec<String>,
     /// Claim of the ID token with the groups of a person; dots lead into objects.

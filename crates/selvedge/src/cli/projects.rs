@@ -91,7 +91,7 @@ pub(crate) struct ProjectSettingsArgs {
 /// A limit, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitArg<T> {
-    /// There is no limit.
+    /// Unlimited.
     None,
     /// The highest value.
     At(T),

@@ -247,7 +247,7 @@ fn warn_of_lost_token(token_file: Option<&Path>) {
     let is_empty = |metadata: std::fs::Metadata| metadata.is_file() && metadata.len() == 0;
     if path.symlink_metadata().is_ok_and(is_empty) {
         tracing::warn!(
-            "{} is empty: the first start of the hub was interrupted. If nobody has an administrator's token, stop the \
+            "{} is empty: the first start of the hub was interrupted. If no administrator has a token, stop the \
              hub and create one: selvedge hub recover-admin --out {}",
             path.display(),
             path.display()

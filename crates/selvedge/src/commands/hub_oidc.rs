@@ -58,8 +58,9 @@ pub(super) fn sign_in_settings(
         ))
     })?;
     let host = host_of(public_url, https)?;
-    // The parser requires it with the issuer.
-    let client_id = args.oidc_client_id.clone().unwrap_or_default();
+    let client_id = args.oidc_client_id.clone().filter(|id| !id.is_empty());
+    let client_id =
+        client_id.ok_or_else(|| CliError::usage("--oidc-issuer: --oidc-client-id is missing"))?;
     let roles = vec![
         (Role::Viewer, args.oidc_roles_viewer.clone()),
         (Role::Submitter, args.oidc_roles_submitter.clone()),
@@ -68,7 +69,7 @@ pub(super) fn sign_in_settings(
     ];
     let default_role = args.oidc_default_role.as_deref().and_then(Role::parse);
     if default_role.is_none() && roles.iter().all(|(_, groups)| groups.is_empty()) {
-        return Err(CliError::usage("--oidc-issuer: nobody has a role").hint(
+        return Err(CliError::usage("--oidc-issuer: no role has a group").hint(
             "name the groups of at least one role, such as --oidc-roles-viewer GROUP, or set --oidc-default-role",
         ));
     }
@@ -94,10 +95,12 @@ pub(super) fn sign_in_settings(
 
 /// Reads the client secret from its file, such as a mounted secret.
 pub(super) fn read_client_secret(args: &OidcArgs) -> Result<ClientSecret, CliError> {
-    // The parser requires it with the issuer.
-    let path = args.oidc_client_secret_file.clone().unwrap_or_default();
+    let path = args
+        .oidc_client_secret_file
+        .as_ref()
+        .ok_or_else(|| CliError::usage("--oidc-issuer: --oidc-client-secret-file is missing"))?;
     let invalid = |why: String| CliError::usage(format!("--oidc-client-secret-file: {why}"));
-    let text = std::fs::read_to_string(&path)
+    let text = std::fs::read_to_string(path)
         .map_err(|error| invalid(format!("cannot read {}: {error}", path.display())))?;
     let secret = text.trim();
     if secret.is_empty() {

@@ -184,7 +184,7 @@ impl PostgresHub {
         Ok(!rows.is_empty())
     }
 
-    /// Records a completed sign-in, and removes the records that nobody needs any longer. If the connection is
+    /// Records a completed sign-in, and removes expired records. If the connection is
     /// lost after the commit, the repeated statement returns `false`, and the person has to sign in again.
     pub(super) async fn complete_sign_in_once(
         &self,

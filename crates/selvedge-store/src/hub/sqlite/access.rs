@@ -231,7 +231,7 @@ pub(super) fn end_session(
     Ok(changed > 0)
 }
 
-/// Records a completed sign-in, and removes the records that nobody needs any longer.
+/// Records a completed sign-in, and removes expired records.
 pub(super) fn complete_sign_in(
     db: &Connection,
     hash: [u8; 32],

@@ -47,7 +47,7 @@ impl StoreFixture {
         }
     }
 
-    /// Executes a statement beside the store.
+    /// Executes a statement on a connection other than the store's.
     pub(super) async fn execute(&self, sql: &str) {
         match self {
             Self::Sqlite(directory) => {

@@ -208,7 +208,7 @@ fn invalid_hub_options_are_refused_with_their_origin() {
             &["--public-url is missing", "/login/sso/callback"],
         ),
         (&unencrypted, proxied, &["must begin with `https://`"]),
-        (&client, proxied, &["nobody has a role"]),
+        (&client, proxied, &["no role has a group"]),
         (&role, proxied, &["cannot read absent"]),
         (
             &role,

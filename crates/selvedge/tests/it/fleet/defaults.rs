@@ -77,7 +77,7 @@ fn hub_defaults_apply_to_tasks_and_limit_them() {
     assert_eq!(
         shown["task"]["budget"],
         json!({"cost_micro_usd": 500_000, "tokens": 9, "wall_ms": 1_200_000}),
-        "options replace what the file says"
+        "options replace values of the file"
     );
 
     let mut many = minimal.clone();

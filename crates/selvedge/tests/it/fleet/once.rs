@@ -25,7 +25,7 @@ fn worker_once_exits_with_the_outcome_of_one_task() {
 
     let failed = fleet.submit("grep -q better out", &[]);
     let waiting = fleet.submit("grep -q good out", &[]);
-    // One task, whatever the configuration of other workers is.
+    // One task, regardless of the configured slots.
     run_worker(&fleet, &["--slots", "4"]).assert_code(1);
     assert_eq!(fleet.row(&failed)["outcome"], "max_retries_exhausted");
     assert_eq!(fleet.row(&waiting)["state"], "queued");
