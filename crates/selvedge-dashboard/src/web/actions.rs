@@ -1,6 +1,8 @@
 //! Actions of users. Every form is checked for its token before it is read.
 
 use axum::Extension;
+use std::sync::Arc;
+
 use axum::extract::{Path, State};
 use axum::response::Response;
 use selvedge_core::model::ReviewTarget;
@@ -191,7 +193,7 @@ fn nothing_held(login: &LoginSession) -> Response {
     )
 }
 
-/// Records who undid or applied a held decision.
+/// Records who undid or applied a held decision, even if the client disconnects meanwhile.
 async fn record_end(
     dashboard: &SharedDashboard,
     login: &LoginSession,
@@ -199,21 +201,25 @@ async fn record_end(
     decision: &HeldDecision,
     end: HeldDecisionEnd,
 ) {
-    let (user, reviewer) = (&login.user, decision.user.name.as_str());
-    let review = decision.submission.review;
-    let recorded = dashboard
-        .backend
-        .record_held_decision(user, task, end, review, reviewer);
-    // It has happened, so no failure is shown.
-    if let Err(error) = recorded.await {
-        let by = user.name.as_str();
-        tracing::error!(
-            task,
-            reviewer,
-            by,
-            ?end,
-            "cannot record the end of a held review decision: {error}"
-        );
+    let backend = Arc::clone(&dashboard.backend);
+    let (user, task) = (login.user.clone(), task.to_owned());
+    let (reviewer, review) = (decision.user.name.clone(), decision.submission.review);
+    let recording = tokio::spawn(async move {
+        let recorded = backend.record_held_decision(&user, &task, end, review, &reviewer);
+        // It has happened, so no failure is shown.
+        if let Err(error) = recorded.await {
+            let by = user.name;
+            tracing::error!(
+                task,
+                reviewer,
+                by,
+                ?end,
+                "cannot record the end of a held review decision: {error}"
+            );
+        }
+    });
+    if let Err(panic) = recording.await {
+        tracing::error!("cannot record the end of a held review decision: {panic}");
     }
 }
 

@@ -188,16 +188,18 @@ impl HubBackend {
         })
     }
 
-    /// Checks that a user's token is still valid. A held decision is carried out later than its form was checked; the
-    /// end of the session alone does not matter.
-    async fn require_valid_token(&self, user: &DashboardUser) -> Result<(), DashboardError> {
+    /// Checks that a user's token is still valid, or the session of a person without a token. A held decision is carried
+    /// out later than its form was checked.
+    async fn require_valid_access(&self, user: &DashboardUser) -> Result<(), DashboardError> {
         let tokens: Vec<_> = user.token_id.into_iter().collect();
-        let ended = self.hub.store().find_ended_access(tokens, Vec::new()).await;
+        let sessions = user.person.as_ref().and(user.session_id);
+        let sessions = sessions.into_iter().collect();
+        let ended = self.hub.store().find_ended_access(tokens, sessions).await;
         if ended.map_err(store_failure)?.is_empty() {
             return Ok(());
         }
         Err(DashboardError::Refused(
-            "the reviewer's token was revoked or has expired; nothing was recorded".to_owned(),
+            "the reviewer's token or session has ended; nothing was recorded".to_owned(),
         ))
     }
 
@@ -371,7 +373,7 @@ impl DashboardBackend for HubBackend {
         decision: ReviewSubmission,
     ) -> DashboardFuture<'a, String> {
         Box::pin(async move {
-            self.require_valid_token(user).await?;
+            self.require_valid_access(user).await?;
             let order = ReviewOrder {
                 decision: decision.review,
                 stated_by: None,

@@ -236,7 +236,7 @@ pub(crate) async fn held_decision_needs_a_valid_token_and_another_user(database:
         .revoke(eve.token_id, by_test())
         .await
         .unwrap();
-    refuses(act(&bob, "apply").await, "token was revoked or has expired");
+    refuses(act(&bob, "apply").await, "token or session has ended");
     refuses(
         act(&bob, "undo").await,
         "no decision about this work is held",
