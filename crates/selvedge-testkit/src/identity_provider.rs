@@ -40,6 +40,8 @@ pub struct IdentityProvider {
 struct ProviderState {
     issuer: String,
     is_available: bool,
+    /// Whether the client sends its secret in the body, and not in a header.
+    secret_in_body: bool,
     claims: Map<String, Value>,
     key: SigningKey,
     /// The keys that the provider publishes.
@@ -79,6 +81,7 @@ impl IdentityProvider {
         let state = Arc::new(WatchedValue::new(ProviderState {
             issuer: format!("http://{address}"),
             is_available: true,
+            secret_in_body: false,
             claims: Map::new(),
             published: vec![key.public_jwk()],
             key,
@@ -116,6 +119,11 @@ impl IdentityProvider {
     /// Answers every request with 503, or serves again.
     pub fn set_available(&self, is_available: bool) {
         self.state.update(|state| state.is_available = is_available);
+    }
+
+    /// Accepts the client's secret only in the body of requests.
+    pub fn require_secret_in_body(&self) {
+        self.state.update(|state| state.secret_in_body = true);
     }
 
     /// Signs with a new key from now on. It is published instead of the earlier ones, or not at all.
@@ -187,8 +195,15 @@ async fn refuse_while_away(
 }
 
 async fn discovery(State(state): State<SharedState>) -> Json<Value> {
-    let issuer = &state.get().issuer;
+    let state = state.get();
+    let issuer = &state.issuer;
+    let method = if state.secret_in_body {
+        "client_secret_post"
+    } else {
+        "client_secret_basic"
+    };
     Json(json!({
+        "token_endpoint_auth_methods_supported": [method],
         "issuer": issuer,
         "authorization_endpoint": format!("{issuer}/authorize?prompt=login"),
         "token_endpoint": format!("{issuer}/token"),
@@ -253,6 +268,8 @@ struct TokenRequest {
     code: String,
     redirect_uri: String,
     code_verifier: String,
+    client_id: Option<String>,
+    client_secret: Option<String>,
 }
 
 async fn token(
@@ -262,7 +279,13 @@ async fn token(
 ) -> Response {
     let refuse =
         |status: StatusCode, error: &str| (status, Json(json!({"error": error}))).into_response();
-    if !is_client(&headers) {
+    let is_client = if state.get().secret_in_body {
+        request.client_id.as_deref() == Some(IdentityProvider::CLIENT_ID)
+            && request.client_secret.as_deref() == Some(IdentityProvider::CLIENT_SECRET)
+    } else {
+        is_client(&headers)
+    };
+    if !is_client {
         return refuse(StatusCode::UNAUTHORIZED, "invalid_client");
     }
     let issued = state.update(|state| state.codes.remove(&request.code));

@@ -335,7 +335,6 @@ impl TokenStore for FaultyStore {
         find_session_by_hash(hash: [u8; 32]) -> Option<LoginSession>;
         list_sessions(project: String) -> Vec<LoginSession>;
         end_session(project: String, session_id: Uuid, by: AuditActor) -> bool;
-        complete_sign_in(hash: [u8; 32], lasts_ms: i64) -> bool;
         touch_session(session_id: Uuid) -> ();
         find_ended_access(tokens: Vec<Uuid>, sessions: Vec<Uuid>) -> Vec<Uuid>;
     }

@@ -257,6 +257,7 @@ pub(super) async fn finish_sign_in(
     State(dashboard): State<SharedDashboard>,
     method: Method,
     headers: HeaderMap,
+    extensions: Extensions,
     answer: Result<Query<SignInAnswer>, QueryRejection>,
 ) -> Response {
     let Some(single_sign_on) = dashboard.authenticator.single_sign_on() else {
@@ -269,9 +270,14 @@ pub(super) async fn finish_sign_in(
     let name = single_sign_on.sign_in_cookie_name();
     let cookie = find_cookie(&headers, name, MAX_SIGN_IN_BYTES).unwrap_or_default();
     let answer = answer.map(|Query(answer)| answer).unwrap_or_default();
-    let response = match single_sign_on.finish(answer, &cookie).await {
+    let from = client_address(&extensions);
+    let refused =
+        |error: LoginError| login_page(&dashboard, error.status(), &error.to_string(), "/");
+    let response = match single_sign_on.finish(answer, &cookie, from).await {
         Ok(signed_in) => signed_in_page(&dashboard, &signed_in.session, &signed_in.next),
-        Err(error) => login_page(&dashboard, error.status(), &error.to_string(), "/"),
+        // The cookie belongs to another sign-in, which may still be completed.
+        Err(error @ LoginError::UnknownSignIn(_)) => return refused(error),
+        Err(error) => refused(error),
     };
     with_sign_in_cookie(&dashboard, "", "; Max-Age=0", response)
 }

@@ -141,11 +141,12 @@ pub trait SingleSignOn: Send + Sync {
     /// Begins a login after which the user continues at a path.
     fn begin<'a>(&'a self, next: &'a str) -> BoxFuture<'a, Result<SignInStart, LoginError>>;
 
-    /// Completes a login with the provider's answer and the value of the cookie.
+    /// Completes a login with the provider's answer and the value of the cookie, for a client at this address.
     fn finish<'a>(
         &'a self,
         answer: SignInAnswer,
         cookie: &'a str,
+        from: IpAddr,
     ) -> BoxFuture<'a, Result<SignedIn, LoginError>>;
 }
 

@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::active_access::AccessKey;
 use crate::auth;
 use crate::hub::Hub;
-use crate::oidc::{ProviderAnswer, SignInError, SignOn};
+use crate::oidc::{ProviderAnswer, ProviderError, SignInError, SignOn};
 
 /// Number of hexadecimal digits of the database's id in the name of the cookie.
 const COOKIE_ID_DIGITS: usize = 12;
@@ -120,9 +120,14 @@ impl SingleSignOn for SessionAuthenticator {
         &'a self,
         answer: SignInAnswer,
         cookie: &'a str,
+        from: IpAddr,
     ) -> BoxFuture<'a, Result<SignedIn, LoginError>> {
         Box::pin(async move {
             let sign_on = self.sign_on()?;
+            if !self.hub.limits.allow_guess(from) {
+                let detail = "Too many failed sign-ins from this address. Try again in a minute.";
+                return Err(LoginError::Unavailable(detail.to_owned()));
+            }
             let answer = ProviderAnswer {
                 code: &answer.code,
                 state: &answer.state,
@@ -130,7 +135,13 @@ impl SingleSignOn for SessionAuthenticator {
                 error: answer.error.as_deref(),
             };
             let finished = sign_on.finish(&self.hub, answer, cookie).await;
-            let (person, next) = finished.map_err(|error| login_error(&error))?;
+            let (person, next) = finished.map_err(|error| {
+                let error = login_error(&error);
+                if !matches!(error, LoginError::Unavailable(_)) {
+                    self.hub.limits.record_wrong_guess(from);
+                }
+                error
+            })?;
             let lifetime = sign_on.settings().session_lifetime;
             let owner = SessionOwner::Person(person);
             let session = self.begin_session(owner, lifetime).await?;
@@ -143,8 +154,15 @@ impl SingleSignOn for SessionAuthenticator {
 fn login_error(error: &SignInError) -> LoginError {
     let text = error.to_string();
     match error {
-        SignInError::Unknown(_) | SignInError::Completed => LoginError::UnknownSignIn(text),
-        SignInError::Denied(_) | SignInError::Person(_) => LoginError::Refused(text),
+        SignInError::Unknown(_) => LoginError::UnknownSignIn(text),
+        SignInError::Denied(_) | SignInError::Person(_) => {
+            tracing::warn!("a sign-in was refused: {text}");
+            LoginError::Refused(text)
+        }
+        SignInError::Provider(cause @ ProviderError::Refused(_)) => {
+            tracing::warn!(%cause, "a sign-in was refused");
+            LoginError::Refused(text)
+        }
         SignInError::IdToken(cause) => {
             tracing::warn!(%cause, "an ID token is not valid");
             LoginError::Refused(text)

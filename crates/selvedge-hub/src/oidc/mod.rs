@@ -18,9 +18,10 @@ use tokio::time::sleep;
 pub use self::settings::{ClientSecret, IssuerError, OidcSettings, Role, parse_issuer};
 
 use self::id_token::IdTokenError;
-use self::pending::{PENDING_FOR_MS, PendingSignIn, SigningKey};
+use self::pending::{PendingSignIn, SigningKey};
 use self::person::PersonError;
-use self::provider::{Provider, ProviderError};
+use self::provider::Provider;
+pub(crate) use self::provider::ProviderError;
 use crate::hub::Hub;
 
 /// The path that the provider sends browsers back to.
@@ -39,9 +40,6 @@ pub(crate) enum SignInError {
         "This sign-in was not started in this browser at {0}, or more than 10 minutes ago. Sign in again."
     )]
     Unknown(String),
-    /// The answer was used before.
-    #[error("This sign-in is already completed. Sign in again.")]
-    Completed,
     /// The provider reported an error instead of a code.
     #[error("The identity provider refused the sign-in: {0}")]
     Denied(String),
@@ -137,7 +135,8 @@ impl SignOn {
         })
     }
 
-    /// Completes a sign-in. Returns the person and the path to continue at.
+    /// Completes a sign-in. Returns the person and the path to continue at. Providers accept a code only once (RFC 6749,
+    /// section 4.1.2).
     pub(crate) async fn finish(
         &self,
         hub: &Hub,
@@ -148,12 +147,8 @@ impl SignOn {
         let now = hub.store.now().await?;
         let pending = PendingSignIn::from_cookie(&self.key, cookie, now).ok_or_else(unknown)?;
         // Compares hashes, so that the duration reveals nothing about the state.
-        let state: [u8; 32] = Sha256::digest(pending.state()).into();
-        if state != <[u8; 32]>::from(Sha256::digest(answer.state)) {
+        if Sha256::digest(pending.state()) != Sha256::digest(answer.state) {
             return Err(unknown());
-        }
-        if !hub.store.complete_sign_in(state, PENDING_FOR_MS).await? {
-            return Err(SignInError::Completed);
         }
         if answer
             .issuer

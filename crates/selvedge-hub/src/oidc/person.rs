@@ -2,7 +2,7 @@
 //! and characters that are invisible or control a terminal are removed.
 
 use selvedge_core::sanitize::sanitize_text;
-use selvedge_protocol::PersonId;
+use selvedge_protocol::{DEFAULT_PROJECT, PersonId};
 use selvedge_store::hub::Person;
 use serde_json::Value;
 
@@ -19,8 +19,6 @@ const MAX_GROUPS: usize = 2_000;
 const MAX_SHOWN_GROUPS: usize = 20;
 /// Longest text of the provider on a page, in characters.
 const MAX_SHOWN_CHARS: usize = 200;
-/// The project of everyone who signs in at the provider.
-const PROJECT: &str = "default";
 
 /// Why a person may not use the hub.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +94,8 @@ pub(super) fn from_claims(settings: &OidcSettings, claims: &Claims) -> Result<Pe
     let mut scopes: Vec<_> = roles.iter().map(|role| role.scope().as_str()).collect();
     scopes.dedup();
     Ok(Person {
-        project: project_of(subject),
+        // People of all groups see the same tasks.
+        project: DEFAULT_PROJECT.to_owned(),
         id: PersonId {
             issuer: settings.issuer.clone(),
             subject: subject.to_owned(),
@@ -104,11 +103,6 @@ pub(super) fn from_claims(settings: &OidcSettings, claims: &Claims) -> Result<Pe
         name,
         scopes: scopes.into_iter().map(str::to_owned).collect(),
     })
-}
-
-/// The project whose tasks a person sees: the only place where it is chosen.
-fn project_of(_subject: &str) -> String {
-    PROJECT.to_owned()
 }
 
 /// The roles of groups, in the order of [`Role::ALL`]; else the default role.

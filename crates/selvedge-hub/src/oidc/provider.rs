@@ -24,7 +24,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(8);
 const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 /// Number of keys that are read.
 const MAX_KEYS: usize = 100;
-/// How long the provider's configuration is used before it is read again.
+/// How long the provider's configuration and keys are used before they are read again.
 const DISCOVERY_TTL: Duration = Duration::from_hours(1);
 /// How long a failure to read it is reported without another try: many people may want to sign in at once.
 const FAILURE_TTL: Duration = Duration::from_secs(1);
@@ -85,7 +85,7 @@ struct ErrorDocument {
 struct Known {
     discovery: Option<(Instant, Arc<Discovery>)>,
     failure: Option<(Instant, ProviderError)>,
-    keys: Option<Arc<Vec<Jwk>>>,
+    keys: Option<(Instant, Arc<Vec<Jwk>>)>,
 }
 
 /// The provider of the settings.
@@ -184,24 +184,31 @@ impl Provider {
         })
     }
 
-    /// The provider's keys. They are read again if the known ones are still those that did not suffice.
+    /// The provider's keys. They are read again if the known ones are old, or still those that did not suffice. If they
+    /// cannot be read again, old ones stay in use.
     pub(super) async fn keys(
         &self,
         insufficient: Option<&Arc<Vec<Jwk>>>,
     ) -> Result<Arc<Vec<Jwk>>, ProviderError> {
         let discovery = self.discovery().await?;
         let mut known = self.known.lock().await;
-        if let Some(keys) = &known.keys
-            && !insufficient.is_some_and(|it| Arc::ptr_eq(it, keys))
+        let usable = known.keys.clone();
+        let usable =
+            usable.filter(|(_, keys)| !insufficient.is_some_and(|it| Arc::ptr_eq(it, keys)));
+        if let Some((at, keys)) = &usable
+            && at.elapsed() < DISCOVERY_TTL
         {
             return Ok(Arc::clone(keys));
         }
-        let document: KeysDocument = self.get(discovery.jwks_uri.as_str()).await?;
+        let document: KeysDocument = match self.get(discovery.jwks_uri.as_str()).await {
+            Ok(document) => document,
+            Err(error) => return usable.map(|(_, keys)| keys).ok_or(error),
+        };
         // Keys of unknown kinds are left out.
         let keys = document.keys.into_iter().take(MAX_KEYS);
         let keys = keys.filter_map(|key| serde_json::from_value(key).ok());
         let keys = Arc::new(keys.collect());
-        known.keys = Some(Arc::clone(&keys));
+        known.keys = Some((Instant::now(), Arc::clone(&keys)));
         Ok(keys)
     }
 
@@ -236,15 +243,18 @@ impl Provider {
             request.basic_auth(encode(&self.client_id), Some(encode(secret)))
         };
         let (status, body) = send(request).await?;
-        if status.is_client_error() {
+        if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
+            // Anything else than an error document has no details.
             let error: ErrorDocument = serde_json::from_slice(&body).unwrap_or_default();
-            let text = format!("{} {}", error.error, error.error_description);
-            let text = shown_text(&text);
-            return Err(ProviderError::Refused(if text.is_empty() {
-                status.to_string()
+            let details = shown_text(&format!("{} {}", error.error, error.error_description));
+            let text = [status.to_string(), details].join(" ");
+            let is_of_client = status == StatusCode::UNAUTHORIZED
+                || ["invalid_client", "unauthorized_client"].contains(&error.error.as_str());
+            return Err(if is_of_client {
+                ProviderError::Protocol(format!("it refused the hub's client id or secret: {text}"))
             } else {
-                text
-            }));
+                ProviderError::Refused(text)
+            });
         }
         let document: TokenDocument = parse(status, &body, "its token endpoint")?;
         Ok(document.id_token)
@@ -283,7 +293,7 @@ fn parse<T: for<'de> Deserialize<'de>>(
     body: &[u8],
     source: &str,
 ) -> Result<T, ProviderError> {
-    if status.is_server_error() {
+    if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
         return Err(ProviderError::Unavailable(format!(
             "{source} answers {status}"
         )));

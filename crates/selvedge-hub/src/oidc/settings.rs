@@ -12,9 +12,9 @@ use selvedge_protocol::Scope;
 pub enum Role {
     /// Reads everything.
     Viewer,
-    /// Submits, cancels and retries tasks.
+    /// Submits, cancels, retries and reviews tasks.
     Submitter,
-    /// Reviews tasks.
+    /// The same as a submitter: no scope permits reviews alone.
     Reviewer,
     /// Everything.
     Admin,
@@ -39,7 +39,7 @@ impl Role {
         Self::ALL.into_iter().find(|role| role.as_str() == name)
     }
 
-    /// The scope that a token with the same rights has. The scope `submit` includes reviews.
+    /// The scope that a token with the same rights has.
     pub const fn scope(self) -> Scope {
         match self {
             Self::Viewer => Scope::Read,

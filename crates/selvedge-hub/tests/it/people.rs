@@ -185,7 +185,11 @@ pub(crate) async fn sign_in_is_bound_to_its_browser_and_completed_once(database:
         let refused = get(&hub, path, cookie).await;
         assert_eq!(refused.status, 400, "{path} {cookie}: {refused:?}");
         assert!(refused.body.contains("not started in this browser"));
-        assert!(set_cookies(&refused).is_empty(), "{refused:?}");
+        // Neither a session, nor the end of the sign-in that the cookie belongs to.
+        assert!(
+            !refused.raw_head.to_lowercase().contains("set-cookie"),
+            "{refused:?}"
+        );
     }
     let (again, again_cookie) = begin(&hub, "/").await;
     let again = visit_provider(&hub, &again).await;
@@ -205,8 +209,11 @@ pub(crate) async fn sign_in_is_bound_to_its_browser_and_completed_once(database:
     assert_eq!(page.status, 200, "{page:?}");
     assert!(page.body.contains("content=\"0;url=/\""), "{page:?}");
     let replayed = get(&hub, &back, &cookie).await;
-    assert_eq!(replayed.status, 400, "{replayed:?}");
-    assert!(replayed.body.contains("already completed"), "{replayed:?}");
+    assert_eq!(replayed.status, 403, "{replayed:?}");
+    assert!(
+        replayed.body.contains("refused the sign-in"),
+        "{replayed:?}"
+    );
     let (_, cookie) = begin(&hub, "/").await;
     let state = url.split_once("state=").unwrap().1;
     let state = state.split_once('&').unwrap().0;
@@ -312,10 +319,48 @@ async fn provider_that_is_away_does_not_stop_the_hub() {
     assert_eq!(page.status, 403, "{page:?}");
     assert!(page.body.contains("access_denied&#60;b&#62;"), "{page:?}");
 
+    // Its refusal of the hub is for the administrator, not for the person.
+    let mut wrong = settings(&provider);
+    if let Some(oidc) = &mut wrong.oidc {
+        oidc.client_secret = ClientSecret::new("wrong".to_owned());
+    }
+    let hub = TestHub::with_settings(wrong, TestDatabase::sqlite()).await;
+    let page = sign_in(&hub).await;
+    assert_eq!(page.status, 503, "{page:?}");
+    assert!(
+        page.body.contains("cannot use the identity provider"),
+        "{page:?}"
+    );
+
     let hub = TestHub::start().await;
     let none = get(&hub, "/login", "").await;
     assert!(!none.body.contains("/login/sso"), "{none:?}");
     assert_eq!(get(&hub, "/login/sso", "").await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn provider_may_require_the_secret_in_the_body() {
+    let provider = IdentityProvider::start();
+    provider.require_secret_in_body();
+    let hub = TestHub::with_settings(settings(&provider), TestDatabase::sqlite()).await;
+    session_of(&hub, &provider, &claims("1", "Ada", "staff")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failed_sign_ins_are_limited() {
+    let provider = IdentityProvider::start();
+    let hub = TestHub::with_settings(settings(&provider), TestDatabase::sqlite()).await;
+    let ada = claims("1", "Ada", "staff");
+    session_of(&hub, &provider, &ada).await;
+    let callback = format!("{CALLBACK_PATH}?code=x&state=x");
+    let mut failed = 0;
+    while get(&hub, &callback, "").await.status == 400 {
+        failed += 1;
+        assert!(failed < 1_000, "never limited");
+    }
+    let page = sign_in(&hub).await;
+    assert_eq!(page.status, 503, "{page:?}");
+    assert!(page.body.contains("Too many failed sign-ins"), "{page:?}");
 }
 
 pub(crate) async fn session_of_a_person_ends_with_its_streams(database: TestDatabase) {
@@ -380,6 +425,25 @@ pub(crate) async fn people_of_one_name_may_review_each_other(database: TestDatab
     assert!(refused.body.contains("may not review it"), "{refused:?}");
     let state = hub.get(&format!("/api/v1/tasks/{task}"), &reader).await;
     assert_eq!(state.json()["state"], "needs_review");
+
+    // A held decision of a person whose session has ended meanwhile does not take effect.
+    let admin = hub.token(&[Scope::Admin]).await;
+    let three = session_of(&hub, &provider, &claims("3", "Eve", "developers")).await;
+    let (page, path) = (format!("/tasks/{task}"), format!("/tasks/{task}/review"));
+    let form = "decision=reject&reason=no&attempt=1";
+    let held = post_form(&hub, &page, &path, &three, form).await;
+    assert_eq!(held.status, 303, "{held:?}");
+    let sessions = hub.get("/api/v1/sessions", &admin).await.json();
+    let mut sessions = sessions["sessions"].as_array().unwrap().iter();
+    let of_eve = sessions.find(|it| it["person"]["name"] == "Eve").unwrap();
+    let of_eve = format!("/api/v1/sessions/{}", of_eve["id"].as_str().unwrap());
+    assert_eq!(delete(&hub, &admin, &of_eve).await.status, 204);
+    let refused = post_form(&hub, &page, &format!("{path}/apply"), &two, "").await;
+    assert!(
+        refused.body.contains("token or session has ended"),
+        "{refused:?}"
+    );
+
     let (_, done) = review(&two).await;
     assert_eq!(done.status, 303, "{done:?}");
     let row = hub.wait_for_state(task, &reader, &["failed"]).await;

@@ -165,9 +165,6 @@ pub trait TokenStore: Send + Sync {
         session_id: Uuid,
         by: AuditActor,
     ) -> StoreFuture<'_, bool>;
-    /// Records that a sign-in at the identity provider was completed, for so many milliseconds; `false` if it was
-    /// completed before.
-    fn complete_sign_in(&self, hash: [u8; 32], lasts_ms: i64) -> StoreFuture<'_, bool>;
     /// Records that a session was used now.
     fn touch_session(&self, session_id: Uuid) -> StoreFuture<'_, ()>;
     /// Those of the given tokens and sessions that give access no longer.

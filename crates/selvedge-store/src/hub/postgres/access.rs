@@ -184,25 +184,6 @@ impl PostgresHub {
         Ok(!rows.is_empty())
     }
 
-    /// Records a completed sign-in, and removes expired records. If the connection is
-    /// lost after the commit, the repeated statement returns `false`, and the person has to sign in again.
-    pub(super) async fn complete_sign_in_once(
-        &self,
-        hash: [u8; 32],
-        lasts_ms: i64,
-    ) -> Result<bool, HubStoreError> {
-        let sql = format!(
-            "WITH old AS (
-                 DELETE FROM completed_sign_in WHERE hash IN (
-                     SELECT hash FROM completed_sign_in WHERE expires_at < {NOW} FOR UPDATE SKIP LOCKED)
-             )
-             INSERT INTO completed_sign_in VALUES ($1, {NOW} + $2::bigint)
-             ON CONFLICT DO NOTHING RETURNING 1"
-        );
-        let rows = self.rows(&sql, &[&hash.as_slice(), &lasts_ms]).await?;
-        Ok(!rows.is_empty())
-    }
-
     pub(super) async fn ended_access(
         &self,
         tokens: &[Uuid],

@@ -239,10 +239,6 @@ impl TokenStore for PostgresHub {
         Box::pin(async move { self.end_session_row(&project, session_id, &by).await })
     }
 
-    fn complete_sign_in(&self, hash: [u8; 32], lasts_ms: i64) -> StoreFuture<'_, bool> {
-        Box::pin(async move { self.complete_sign_in_once(hash, lasts_ms).await })
-    }
-
     fn touch_session(&self, session_id: Uuid) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let sql =

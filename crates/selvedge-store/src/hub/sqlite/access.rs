@@ -231,21 +231,6 @@ pub(super) fn end_session(
     Ok(changed > 0)
 }
 
-/// Records a completed sign-in, and removes expired records.
-pub(super) fn complete_sign_in(
-    db: &Connection,
-    hash: [u8; 32],
-    lasts_ms: i64,
-    now: i64,
-) -> Result<bool, HubStoreError> {
-    db.execute("DELETE FROM completed_sign_in WHERE expires_at < ?1", [now])?;
-    let added = db.execute(
-        "INSERT INTO completed_sign_in VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-        params![hash, now.saturating_add(lasts_ms)],
-    )?;
-    Ok(added > 0)
-}
-
 pub(super) fn find_ended_access(
     db: &Connection,
     tokens: &[Uuid],

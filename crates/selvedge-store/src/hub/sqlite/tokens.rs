@@ -102,11 +102,6 @@ impl TokenStore for SqliteHub {
         )
     }
 
-    fn complete_sign_in(&self, hash: [u8; 32], lasts_ms: i64) -> StoreFuture<'_, bool> {
-        let clock = self.clock.clone();
-        Box::pin(self.write(move |db| access::complete_sign_in(db, hash, lasts_ms, clock.now())))
-    }
-
     fn touch_session(&self, session_id: Uuid) -> StoreFuture<'_, ()> {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| {

@@ -227,21 +227,6 @@ pub(super) async fn session_of_a_person_has_no_token(fixture: StoreFixture) {
     assert_eq!(all[1].detail, "person Ada");
 }
 
-pub(super) async fn sign_in_is_completed_once(fixture: StoreFixture) {
-    let store = fixture.open().await;
-    let complete = async |number: u8, lasts_ms| {
-        let completed = store.complete_sign_in([number; 32], lasts_ms).await;
-        completed.unwrap()
-    };
-    assert!(complete(1, 60_000).await);
-    assert!(!complete(1, 60_000).await);
-    let (one, two) = tokio::join!(complete(2, 60_000), complete(2, 60_000));
-    assert!(one != two, "{one} {two}");
-    // What has expired is forgotten: then the hub refuses the sign-in by its time.
-    assert!(complete(3, -1).await && complete(4, 0).await);
-    assert!(complete(3, 60_000).await);
-}
-
 async fn entries(store: &dyn HubStore, order: AuditOrder, limit: usize) -> Vec<AuditEntry> {
     let query = AuditQuery {
         project: "default".to_owned(),

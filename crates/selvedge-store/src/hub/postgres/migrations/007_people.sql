@@ -8,12 +8,6 @@ ALTER TABLE login_session
     ADD CHECK ((token_id IS NULL) = (person IS NOT NULL AND name IS NOT NULL AND tenant IS NOT NULL
                                      AND scopes IS NOT NULL));
 
--- Sign-ins at the identity provider that were completed, so that none is completed twice.
-CREATE TABLE completed_sign_in (
-    hash       bytea  PRIMARY KEY CHECK (length(hash) = 32),
-    expires_at bigint NOT NULL
-);
-
 -- The people who submitted tasks. Names may be equal.
 CREATE TABLE task_submitter (
     task_id uuid PRIMARY KEY,

@@ -20,12 +20,6 @@ SELECT session_id, token_id, hash, created_at, last_used_at, expires_at, idle_ms
 DROP TABLE login_session;
 ALTER TABLE new_login_session RENAME TO login_session;
 
--- Sign-ins at the identity provider that were completed, so that none is completed twice.
-CREATE TABLE completed_sign_in (
-    hash       BLOB    NOT NULL PRIMARY KEY CHECK (length(hash) = 32),
-    expires_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
 -- The people who submitted tasks. Names may be equal.
 CREATE TABLE task_submitter (
     task_id TEXT NOT NULL PRIMARY KEY,
