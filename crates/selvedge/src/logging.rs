@@ -1,5 +1,6 @@
 //! The log of a server (`hub`, `worker`) on standard error.
 
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, Write};
 use std::panic::{self, PanicHookInfo};
 use std::str::FromStr;
@@ -77,7 +78,16 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
     let message = panic.payload_as_str().unwrap_or("unknown reason");
     let location = panic.location().map(ToString::to_string);
     let thread = std::thread::current();
-    tracing::error!(location, thread = thread.name(), "panicked: {message}");
+    // Only with RUST_BACKTRACE.
+    let backtrace = Backtrace::capture();
+    let backtrace =
+        (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string());
+    tracing::error!(
+        location,
+        thread = thread.name(),
+        backtrace,
+        "panicked: {message}"
+    );
 }
 
 /// Writes each event as one line without control characters, in which known secrets are redacted: texts of workers and

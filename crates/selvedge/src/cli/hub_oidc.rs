@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, builder::PossibleValuesParser};
+use selvedge_hub::Role;
 
 /// Options of the sign-in. In the file they are the tables `[oidc]` and `[oidc.roles]`.
 #[expect(clippy::struct_field_names, reason = "these are the options' names")]
@@ -37,7 +38,7 @@ pub(crate) struct OidcArgs {
     pub(crate) oidc_roles_admin: Vec<String>,
     /// Role of people without a group that has one [default: they may not sign in].
     #[arg(long, value_name = "ROLE", requires = "oidc_issuer",
-          value_parser = PossibleValuesParser::new(["viewer", "submitter", "reviewer", "admin"]))]
+          value_parser = PossibleValuesParser::new(Role::ALL.map(Role::as_str)))]
     pub(crate) oidc_default_role: Option<String>,
     /// How long a session of a person lasts at most.
     #[arg(long, value_name = "HOURS", default_value_t = 12, value_parser = clap::value_parser!(u64).range(1..=168))]

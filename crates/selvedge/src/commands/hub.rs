@@ -248,7 +248,7 @@ fn warn_of_lost_token(token_file: Option<&Path>) {
     if path.symlink_metadata().is_ok_and(is_empty) {
         tracing::warn!(
             "{} is empty: the first start of the hub was interrupted. If no administrator has a token, stop the \
-             hub and create one: selvedge hub recover-admin --out {}",
+             hub and create one, with its --config or --database: selvedge hub [OPTIONS] recover-admin --out {}",
             path.display(),
             path.display()
         );
@@ -276,7 +276,7 @@ pub(super) fn print_secret(
         return Err(CliError::infrastructure(
             "the administrator token could not be printed and is lost",
         )
-        .hint("create another one: selvedge hub recover-admin --out FILE"));
+        .hint("create another one, with the hub's --config or --database: selvedge hub [OPTIONS] recover-admin --out FILE"));
     }
     Ok(())
 }
@@ -315,7 +315,6 @@ fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
         .map(parse_public_url)
         .transpose()?;
     let https = args.tls_cert.is_some() || args.behind_proxy;
-    let sign_in = sign_in_settings(&args.oidc, public_url.as_deref(), https)?;
     let hours = |count: u64| Duration::from_secs(count.saturating_mul(3_600));
     let days = |count: u64| hours(count.saturating_mul(24));
     Ok(HubSettings {
@@ -323,8 +322,12 @@ fn hub_settings(args: &ServeArgs) -> Result<HubSettings, CliError> {
         timing: LeaseTiming::of_ttl(Duration::from_millis(args.lease_ttl)),
         defaults,
         https,
-        hosts: sign_in.iter().map(|it| it.host.clone()).collect(),
-        oidc: sign_in.map(|it| it.settings),
+        hosts: public_url
+            .iter()
+            .filter_map(|url| host_of(url))
+            .map(str::to_owned)
+            .collect(),
+        oidc: sign_in_settings(&args.oidc, public_url.as_deref(), https)?,
         public_url,
         webhooks_allow_private: args.webhooks_allow_private,
         webhook_retry: Duration::from_millis(args.webhook_retry),
@@ -368,6 +371,11 @@ fn parse_public_url(text: &str) -> Result<String, CliError> {
             .hint("use the URL by which users reach the hub, such as https://hub.example")
     })?;
     Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+/// The host name of a URL, with the port unless it is the scheme's.
+fn host_of(url: &str) -> Option<&str> {
+    url.split_once("://")?.1.split('/').next()
 }
 
 /// The URL by which users probably reach the hub: by its first host name, or else its address.

@@ -12,16 +12,8 @@ const DEFAULT_SCOPES: [&str; 2] = ["profile", "email"];
 /// The scope of every request of OpenID Connect.
 const OPENID_SCOPE: &str = "openid";
 
-/// The settings of the sign-in, and the host name that browsers then use.
-pub(super) struct SignInSettings {
-    /// Still without the client secret: see [`read_client_secret`].
-    pub(super) settings: OidcSettings,
-    /// The host name of the public URL, with the port unless it is the usual one.
-    pub(super) host: String,
-}
-
-/// The host name of a public URL that providers can send browsers back to.
-fn host_of(public_url: &str, https: bool) -> Result<String, CliError> {
+/// Checks that providers can send browsers back to a public URL.
+fn check_public_url(public_url: &str, https: bool) -> Result<(), CliError> {
     let invalid = |why: &str| CliError::usage(format!("--public-url: `{public_url}` {why}"));
     let (scheme, host) = public_url
         .split_once("://")
@@ -31,7 +23,7 @@ fn host_of(public_url: &str, https: bool) -> Result<String, CliError> {
             .hint("serve the hub at the root of a host name"));
     }
     match (scheme, https) {
-        ("https", true) | ("http", false) => Ok(host.to_owned()),
+        ("https", true) | ("http", false) => Ok(()),
         ("https", false) => Err(invalid("needs TLS, but the hub serves plain HTTP")
             .hint("use --tls-cert and --tls-key, or --behind-proxy if a proxy terminates TLS")),
         _ => Err(invalid(
@@ -40,12 +32,12 @@ fn host_of(public_url: &str, https: bool) -> Result<String, CliError> {
     }
 }
 
-/// The settings of the sign-in, if there is a provider. Reads no file.
+/// The settings of the sign-in, if there is a provider, without the client secret: see [`read_client_secret`].
 pub(super) fn sign_in_settings(
     args: &OidcArgs,
     public_url: Option<&str>,
     https: bool,
-) -> Result<Option<SignInSettings>, CliError> {
+) -> Result<Option<OidcSettings>, CliError> {
     let Some(issuer) = &args.oidc_issuer else {
         return Ok(None);
     };
@@ -57,7 +49,7 @@ pub(super) fn sign_in_settings(
              provider: https://hub.example{CALLBACK_PATH}"
         ))
     })?;
-    let host = host_of(public_url, https)?;
+    check_public_url(public_url, https)?;
     let client_id = args.oidc_client_id.clone().filter(|id| !id.is_empty());
     let client_id =
         client_id.ok_or_else(|| CliError::usage("--oidc-issuer: --oidc-client-id is missing"))?;
@@ -80,7 +72,7 @@ pub(super) fn sign_in_settings(
     };
     let others = others.into_iter().filter(|scope| *scope != OPENID_SCOPE);
     let scopes = [OPENID_SCOPE].into_iter().chain(others).map(str::to_owned);
-    let settings = OidcSettings {
+    Ok(Some(OidcSettings {
         issuer: issuer.clone(),
         client_id,
         client_secret: ClientSecret::new(String::new()),
@@ -89,8 +81,7 @@ pub(super) fn sign_in_settings(
         roles,
         default_role,
         session_lifetime: Duration::from_secs(args.oidc_session_hours.saturating_mul(3_600)),
-    };
-    Ok(Some(SignInSettings { settings, host }))
+    }))
 }
 
 /// Reads the client secret from its file, such as a mounted secret.

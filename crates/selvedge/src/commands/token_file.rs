@@ -1,6 +1,6 @@
 //! Files with the secret of a new token. A file with content is never overwritten: its token may be in use.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
@@ -50,7 +50,10 @@ impl<'a> NewTokenFile<'a> {
             }
             Err(error) => return Err(cannot(error)),
         };
-        file.try_lock().map_err(|_| in_use())?;
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => in_use(),
+            TryLockError::Error(error) => cannot(error),
+        })?;
         // After the lock: another program may have written or removed it meanwhile.
         let metadata = file.metadata().map_err(cannot)?;
         let is_ours = metadata.is_file()

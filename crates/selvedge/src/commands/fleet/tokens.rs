@@ -18,6 +18,12 @@ use crate::streams::output_failed;
 use crate::terminal::{one_line, style};
 
 pub(super) async fn tokens(hub: &HubClient, args: &TokensArgs) -> Result<u8, CliError> {
+    if args.of_project.is_some() && args.command.is_some() {
+        return Err(
+            CliError::usage("--project before a subcommand has no effect")
+                .hint("name it after the subcommand: selvedge tokens add NAME --project NAME"),
+        );
+    }
     match &args.command {
         None => list(hub, args.of_project.as_deref(), args.format).await,
         Some(TokensCommand::Add {
