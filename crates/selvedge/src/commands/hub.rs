@@ -248,7 +248,7 @@ fn warn_of_lost_token(token_file: Option<&Path>) {
     if path.symlink_metadata().is_ok_and(is_empty) {
         tracing::warn!(
             "{} is empty: the first start of the hub was interrupted. If no administrator has a token, stop the \
-             hub and create one, with its --config or --database: selvedge hub [OPTIONS] recover-admin --out {}",
+             hub and create one: selvedge hub recover-admin --out {} (before `recover-admin`, the hub's --config or --database)",
             path.display(),
             path.display()
         );
@@ -276,7 +276,7 @@ pub(super) fn print_secret(
         return Err(CliError::infrastructure(
             "the administrator token could not be printed and is lost",
         )
-        .hint("create another one, with the hub's --config or --database: selvedge hub [OPTIONS] recover-admin --out FILE"));
+        .hint("create another one: selvedge hub recover-admin --out FILE (before `recover-admin`, the hub's --config or --database)"));
     }
     Ok(())
 }
@@ -475,6 +475,8 @@ mod tests {
         ] {
             assert_eq!(parse_public_url(given).ok().as_deref(), expected, "{given}");
         }
+        assert_eq!(host_of("https://hub.example"), Some("hub.example"));
+        assert_eq!(host_of("http://[::1]:80/hub"), Some("[::1]:80"));
     }
 
     #[test]

@@ -55,7 +55,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- if (.Values.hub.config | default dict).public_url -}}
 {{- .Values.hub.config.public_url -}}
 {{- else if .Values.hub.ingress.enabled -}}
-{{- printf "http%s://%s" (ternary "s" "" (ne .Values.hub.ingress.tlsSecret "")) .Values.hub.ingress.host -}}
+{{- printf "http%s://%s" (ternary "s" "" (or (ne .Values.hub.ingress.tlsSecret "") (ne .Values.hub.tls.existingSecret ""))) .Values.hub.ingress.host -}}
 {{- else -}}
 {{- include "selvedge.serviceUrl" . -}}
 {{- end -}}

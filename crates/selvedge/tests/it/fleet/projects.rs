@@ -65,6 +65,24 @@ fn project_limits_its_tasks() {
     let other = fleet.run(&["show", &task]);
     assert_ne!(other.code, 0, "{}", other.stdout);
 
+    // The option would have no effect there, and the token would be of the own project.
+    let misplaced = [
+        "tokens",
+        "--project",
+        "web",
+        "add",
+        "bob",
+        "--scope",
+        "read",
+    ];
+    let refused = fleet.run(&misplaced);
+    refused.assert_code(2);
+    assert!(
+        refused.stderr.contains("tokens add NAME --project"),
+        "{}",
+        refused.stderr
+    );
+
     let shown = fleet.run(&["projects", "show", "web"]);
     shown.assert_code(0);
     assert!(
