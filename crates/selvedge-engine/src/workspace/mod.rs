@@ -25,7 +25,6 @@ mod git_protection;
 mod ids;
 mod import;
 mod inventory;
-mod keep;
 mod lock;
 mod manifest;
 mod obstacles;

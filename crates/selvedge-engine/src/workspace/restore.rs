@@ -35,7 +35,7 @@ pub struct RestoreOutcome {
     pub changed: Vec<PathBuf>,
     /// Files and links that were removed.
     pub removed: Vec<PathBuf>,
-    /// A snapshot of the workspace before the restore, kept until [`Workspace::forget_backups`].
+    /// A snapshot of the workspace before the restore, which is kept.
     pub backup_tree: TreeId,
 }
 

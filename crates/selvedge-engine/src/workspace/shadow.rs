@@ -16,7 +16,7 @@ use super::repository::ObjectFormat;
 /// Ref of the last snapshot, which the next one is based on.
 pub(super) const LATEST_REF: &str = "refs/latest/snapshot";
 /// Prefix of the refs of backups that restores make.
-pub(super) const BACKUP_REFS: &str = "refs/replaced";
+const BACKUP_REFS: &str = "refs/replaced";
 /// Prefix of the refs of kept snapshots.
 const KEPT_REFS: &str = "refs/selvedge";
 

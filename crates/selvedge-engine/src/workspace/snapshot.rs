@@ -10,6 +10,7 @@ use selvedge_core::model::TreeId;
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::exclusions::{CacheRules, ExcludedPath, ExcludedPaths};
+use super::git;
 use super::ids::BlobId;
 use super::inventory::{Inventory, StoredEntry};
 use super::relative::RelativePath;
@@ -50,7 +51,7 @@ pub(super) struct DetailedSnapshot {
 impl Workspace {
     /// Stores the current files. `label` is a description for people who examine the shadow directory with git.
     ///
-    /// A snapshot exists at least as long as it is the last one or is kept ([`Workspace::keep`]).
+    /// A snapshot exists at least as long as it is the last one or is kept ([`Workspace::snapshot_kept`]).
     ///
     /// # Errors
     /// Git fails, the disk is full, or a large file changes while it is read.
@@ -58,7 +59,7 @@ impl Workspace {
         self.snapshot_named(label, None)
     }
 
-    /// Takes a snapshot and keeps it under `name`, as [`Workspace::keep`] does.
+    /// Takes a snapshot and keeps it under a name, such as `RUN/3`. An existing name is moved.
     ///
     /// # Errors
     /// Those of [`Workspace::snapshot`], or the name is not allowed in a ref.
@@ -151,6 +152,27 @@ impl Workspace {
             CacheRules::Repository
         } else {
             CacheRules::Folder
+        }
+    }
+
+    /// Returns whether the shadow directory has the snapshot.
+    ///
+    /// # Errors
+    /// Git cannot be run.
+    pub fn contains(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
+        let place = self.shadow.dir();
+        let mut command = self.git.command(place, place);
+        command.args(["cat-file", "-e", &format!("{tree}^{{tree}}")]);
+        Ok(git::run(command, "look up a snapshot", place)?
+            .status
+            .success())
+    }
+
+    pub(super) fn unknown_snapshot(&self, tree: &TreeId) -> WorkspaceError {
+        let shadow = self.shadow.dir().to_owned();
+        WorkspaceError::UnknownSnapshot {
+            tree: tree.clone(),
+            shadow,
         }
     }
 }

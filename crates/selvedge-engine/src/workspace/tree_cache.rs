@@ -63,11 +63,6 @@ impl TreeCache {
         content
     }
 
-    /// Forgets all trees, because their objects may be removed.
-    pub(super) fn clear(&self) {
-        self.lock().clear();
-    }
-
     fn lock(&self) -> MutexGuard<'_, RecentTrees> {
         self.trees.lock().unwrap_or_else(PoisonError::into_inner)
     }
