@@ -54,10 +54,21 @@ const ROLES: [(CheckRole, &[&str]); 3] = [
     ),
 ];
 
+/// Names of tasks that usually run several checks, the tests among them.
+const CHECK_TASKS: [&str; 7] = [
+    "check",
+    "checks",
+    "ci",
+    "precommit",
+    "qa",
+    "validate",
+    "verify",
+];
+
 const FORMATTERS: [&str; 6] = ["fmt", "format", "black", "prettier", "rustfmt", "isort"];
 
 /// Beginnings of commands that prepare a machine, or that publish.
-const NOT_CHECKS: [&str; 32] = [
+const NOT_CHECKS: [&str; 35] = [
     "test ",
     "[ ",
     "sudo ",
@@ -85,6 +96,9 @@ const NOT_CHECKS: [&str; 32] = [
     "python -m pip ",
     "rustup ",
     "corepack ",
+    "npm ci",
+    "pnpm ci",
+    "bun ci",
     "npx --yes ",
     "aws ",
     "gcloud ",
@@ -93,8 +107,8 @@ const NOT_CHECKS: [&str; 32] = [
 ];
 
 /// Words of commands that install, change or publish something, or do not end.
-const NOT_CHECK_WORDS: [&str; 14] = [
-    "install", "ci", "sync", "add", "publish", "deploy", "release", "upload", "login", "restore",
+const NOT_CHECK_WORDS: [&str; 13] = [
+    "install", "sync", "add", "publish", "deploy", "release", "upload", "login", "restore",
     "--fix", "--write", "--watch", "serve",
 ];
 
@@ -358,10 +372,28 @@ fn purpose(words: &[&str]) -> Option<(CheckRole, &'static str)> {
             .any(|word| word.contains("check") || matches!(*word, "--diff" | "-c"));
         return checks.then_some((CheckRole::Format, formatter));
     }
-    ROLES.iter().find_map(|(role, tools)| {
+    let by_tool = ROLES.iter().find_map(|(role, tools)| {
         let tool = tools.iter().copied().find(|tool| has_word(tool))?;
         Some((*role, tool))
-    })
+    });
+    by_tool.or_else(|| Some((CheckRole::Test, check_task(program, &words[1..])?)))
+}
+
+/// The task of a task runner that runs several checks, as in `make ci`.
+fn check_task(runner: &str, arguments: &[&str]) -> Option<&'static str> {
+    let arguments = arguments.iter().filter(|word| !word.starts_with('-'));
+    let mut arguments = arguments.copied();
+    let task = match (runner, arguments.next()?) {
+        ("make" | "just" | "task" | "rake", task) => task,
+        ("cargo", "xtask")
+        | ("deno", "task")
+        | ("npm" | "pnpm" | "yarn" | "bun" | "composer", "run" | "run-script") => {
+            arguments.next()?
+        }
+        ("pnpm" | "yarn" | "composer", script) => script,
+        _ => return None,
+    };
+    CHECK_TASKS.into_iter().find(|name| *name == task)
 }
 
 /// The words of a command from its program on: without variables before it, and without an interpreter.

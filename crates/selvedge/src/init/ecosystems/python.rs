@@ -36,6 +36,9 @@ const REQUIREMENTS: [&str; 8] = [
     "requirements-test.txt",
 ];
 
+/// Installs pytest where nothing names the dependencies.
+const INSTALL_PYTEST: &str = "python3 -m venv .venv && .venv/bin/pip install pytest";
+
 /// The directories of the programs of virtual environments.
 const VIRTUAL_ENVIRONMENTS: [&str; 2] = [".venv/bin", "venv/bin"];
 
@@ -102,7 +105,8 @@ const TOOLS: [PythonTool; 7] = [
 ];
 
 fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
-    if at.first(&MANIFESTS).is_none() {
+    let is_script_collection = || at.path.is_empty() && at.paths().any(is_test_file);
+    if at.first(&MANIFESTS).is_none() && !is_script_collection() {
         return Vec::new();
     }
     let project = PythonProject {
@@ -123,6 +127,12 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
         ));
     }
     proposals
+}
+
+/// Whether a file has the name of test files for both unittest and pytest.
+fn is_test_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.starts_with("test_") && name.rsplit_once('.').is_some_and(|(_, end)| end == "py")
 }
 
 /// A uv workspace has one environment; its tests run from its root.
@@ -150,14 +160,6 @@ impl PythonProject<'_> {
         let pytest = self.pytest_marker().map(|found_in| ("pytest", found_in));
         let of_file = |command, file| self.at.has(file).then_some((command, file));
         let tox = self.at.text_or_empty("tox.ini").contains("[testenv");
-        let is_test = |path: &&str| {
-            let name = path.rsplit('/').next().unwrap_or_default();
-            name.starts_with("test_") && name.rsplit_once('.').is_some_and(|(_, end)| end == "py")
-        };
-        let unittest = || {
-            let found_in = self.at.paths().find(is_test)?;
-            Some(("python -m unittest discover", found_in))
-        };
         let candidates = [
             pytest,
             of_file("python manage.py test", "manage.py"),
@@ -165,12 +167,47 @@ impl PythonProject<'_> {
             of_file("nox", "noxfile.py"),
         ];
         let candidates = candidates.into_iter().flatten();
+        let mut proposals: Vec<Proposal> = candidates
+            .map(|(command, found_in)| self.propose(CheckRole::Test, "tests", command, found_in))
+            .collect();
         // pytest runs the tests of unittest, too.
-        let unittest = pytest.is_none().then(unittest).flatten();
-        let proposals = candidates
-            .chain(unittest)
-            .map(|(command, found_in)| self.propose(CheckRole::Test, "tests", command, found_in));
+        let test_file = self.at.paths().find(|path| is_test_file(path));
+        if let (None, Some(file)) = (pytest, test_file) {
+            let commands = self.commands_without_settings(file);
+            proposals.extend(commands.iter().map(|command| {
+                let proposal = self.propose(CheckRole::Test, "tests", command, file);
+                match &proposal.install {
+                    None if command == "pytest" => {
+                        proposal.with_install(Some(INSTALL_PYTEST.to_owned()))
+                    }
+                    _ => proposal,
+                }
+            }));
+        }
         Proposal::first_usable(proposals)
+    }
+
+    /// Commands for test files of which no settings tell how they are run: those of unittest, then pytest.
+    fn commands_without_settings(&self, test_file: &str) -> Vec<String> {
+        let folder = test_file.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let is_package = folder.is_empty() || self.at.has(&format!("{folder}/__init__.py"));
+        // The folder becomes a word of a shell line.
+        let is_plain = |folder: &str| {
+            folder
+                .chars()
+                .all(|c| c.is_alphanumeric() || matches!(c, '/' | '.' | '_'))
+        };
+        let discover = if is_package || !is_plain(folder) {
+            "-m unittest discover".to_owned()
+        } else {
+            // Only packages are searched for tests.
+            format!("-m unittest discover -s {folder}")
+        };
+        vec![
+            format!("python {discover}"),
+            format!("python3 {discover}"),
+            "pytest".to_owned(),
+        ]
     }
 
     /// The file that shows that the project uses pytest.

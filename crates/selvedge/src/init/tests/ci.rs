@@ -57,6 +57,28 @@ jobs:
 }
 
 #[test]
+fn tasks_that_run_all_checks_are_adopted() {
+    let workflow = "\
+- run: npm ci
+- run: make -j2 ci
+- run: npm run verify
+- run: cargo xtask qa
+- run: make release-notes
+- run: cargo run check
+";
+    let adopted = [
+        ".github/workflows/ci.yml: make -j2 ci",
+        ".github/workflows/ci.yml: npm run verify",
+        ".github/workflows/ci.yml: cargo xtask qa",
+    ];
+    check_adopted(
+        &[(WORKFLOW, workflow)],
+        &adopted,
+        &["make release-notes", "cargo run check"],
+    );
+}
+
+#[test]
 fn gitlab_circleci_and_hook_commands_are_adopted() {
     let gitlab = "test:\n  script:\n    - npm ci\n    - make test\n";
     check_adopted(

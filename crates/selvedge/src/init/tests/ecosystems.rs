@@ -169,8 +169,13 @@ fn ecosystem_python() {
     );
     check(
         &[("setup.py", ""), ("tests/test_it.py", "")],
+        &["tests: python -m unittest discover -s tests"],
+    );
+    check(
+        &[("tests/__init__.py", ""), ("tests/test_it.py", "")],
         &["tests: python -m unittest discover"],
     );
+    check(&[("lib/it.py", "")], &[]);
     check(
         &[
             ("pyproject.toml", "[project]\nname = \"x\""),
@@ -372,8 +377,14 @@ fn alternatives_of_commands_that_cannot_be_used() {
             ("tox.ini", "[testenv]\n"),
             ("tests/test_it.py", ""),
             (".venv/bin/python", ""),
+            (".venv/bin/python3", ""),
         ],
-        &["tox", ".venv/bin/python -m unittest discover"],
+        &[
+            "tox",
+            ".venv/bin/python -m unittest discover -s tests",
+            ".venv/bin/python3 -m unittest discover -s tests",
+            "pytest",
+        ],
     );
     check_test_commands(
         &[("Gemfile", "gem 'rspec'"), ("Rakefile", "task :test do")],
