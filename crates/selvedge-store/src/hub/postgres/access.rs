@@ -2,6 +2,7 @@
 
 use selvedge_core::model::TaskId;
 use selvedge_protocol::PersonId;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
@@ -15,6 +16,12 @@ use crate::hub::access::{
 use crate::hub::error::HubStoreError;
 use crate::hub::sqlite::columns::damaged;
 use crate::hub::traits::{AuditStore, DatabaseStatus, StoreFuture};
+
+/// Inserts the entries of the audit log about the rows of `changed`, which have the columns `at`, `project`, `subject` and
+/// `detail`; see [`PostgresHub::execute_audited`].
+pub(super) const AUDIT_CHANGED: &str =
+    "INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
+     SELECT at, project, $1, $2, $3, $4, subject, detail, $5 FROM changed RETURNING 1";
 
 /// Whether a token `t` and a session `s` give access now.
 pub(super) fn token_is_valid() -> String {
@@ -63,6 +70,42 @@ fn read_session(row: &Row) -> Result<LoginSession, HubStoreError> {
 }
 
 impl PostgresHub {
+    /// Executes a statement that ends with [`AUDIT_CHANGED`] and whose own parameters begin with $6; `false` if it changes
+    /// nothing.
+    pub(super) async fn execute_audited(
+        &self,
+        sql: &str,
+        own: &[&(dyn ToSql + Sync)],
+        by: &AuditActor,
+        action: AuditAction,
+    ) -> Result<bool, HubStoreError> {
+        let (actor, person) = (text(&by.name), by.person_column());
+        let (channel, action) = (by.channel.as_str(), action.as_str());
+        let mut values: Vec<&(dyn ToSql + Sync)> =
+            vec![&actor, &by.token_id, &channel, &action, &person];
+        values.extend(own);
+        Ok(!self.rows(sql, &values).await?.is_empty())
+    }
+
+    /// Deletes a row of a table whose rows have a project and a name; `false` if there is none.
+    pub(super) async fn delete_audited(
+        &self,
+        table: &str,
+        key: &str,
+        id: Uuid,
+        by: &AuditActor,
+        action: AuditAction,
+    ) -> Result<bool, HubStoreError> {
+        let sql = format!(
+            "WITH changed AS (
+                 DELETE FROM {table} WHERE {key} = $6
+                 RETURNING {NOW} AS at, project, {key}::text AS subject, name AS detail
+             )
+             {AUDIT_CHANGED}"
+        );
+        self.execute_audited(&sql, &[&id], by, action).await
+    }
+
     /// Inserts a session; repeating the statement changes nothing.
     pub(super) async fn insert_session_row(
         &self,

@@ -8,6 +8,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
 
 use super::PostgresHub;
+use super::access::AUDIT_CHANGED;
 use super::batch_writer::DecideError;
 use super::columns::{NOW, PostgresColumns, text};
 use crate::hub::access::{AuditAction, AuditActor};
@@ -27,16 +28,16 @@ impl ProjectStore for PostgresHub {
     fn create_project(&self, project: NewProject) -> StoreFuture<'_, bool> {
         Box::pin(async move {
             let sql = format!(
-                "WITH made AS (
-                     INSERT INTO project (name, settings, created_at) VALUES ($1, $2, {NOW})
-                     ON CONFLICT DO NOTHING RETURNING created_at
+                "WITH changed AS (
+                     INSERT INTO project (name, settings, created_at) VALUES ($6, $7, {NOW})
+                     ON CONFLICT DO NOTHING
+                     RETURNING created_at AS at, '{DEFAULT_PROJECT}' AS project, name AS subject, settings AS detail
                  )
-                 INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail)
-                 SELECT created_at, '{DEFAULT_PROJECT}', $3, $4, $5, $6, $1, $2 FROM made RETURNING 1"
+                 {AUDIT_CHANGED}"
             );
             let settings = settings_json(&project.settings)?;
-            let action = AuditAction::CreateProject;
-            self.change_project(&sql, &project.name, &settings, &project.created_by, action)
+            let (by, action) = (&project.created_by, AuditAction::CreateProject);
+            self.execute_audited(&sql, &[&text(&project.name), &text(&settings)], by, action)
                 .await
         })
     }
@@ -67,13 +68,14 @@ impl ProjectStore for PostgresHub {
         Box::pin(async move {
             let sql = format!(
                 "WITH changed AS (
-                     UPDATE project SET settings = $2 WHERE name = $1 AND deleted_at IS NULL RETURNING 1
+                     UPDATE project SET settings = $7 WHERE name = $6 AND deleted_at IS NULL
+                     RETURNING {NOW} AS at, '{DEFAULT_PROJECT}' AS project, name AS subject, settings AS detail
                  )
-                 INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail)
-                 SELECT {NOW}, '{DEFAULT_PROJECT}', $3, $4, $5, $6, $1, $2 FROM changed RETURNING 1"
+                 {AUDIT_CHANGED}"
             );
             let settings = settings_json(&settings)?;
-            self.change_project(&sql, &name, &settings, &by, AuditAction::UpdateProject)
+            let action = AuditAction::UpdateProject;
+            self.execute_audited(&sql, &[&text(&name), &text(&settings)], &by, action)
                 .await
         })
     }
@@ -127,22 +129,6 @@ impl ProjectStore for PostgresHub {
 }
 
 impl PostgresHub {
-    /// Executes a statement that changes a project and adds the entry of the audit log; `false` if it changes nothing.
-    async fn change_project(
-        &self,
-        sql: &str,
-        name: &str,
-        detail: &str,
-        by: &AuditActor,
-        action: AuditAction,
-    ) -> Result<bool, HubStoreError> {
-        let (name, detail, actor) = (text(name), text(detail), text(&by.name));
-        let (channel, action) = (by.channel.as_str(), action.as_str());
-        let values: [&(dyn ToSql + Sync); 6] =
-            [&name, &detail, &actor, &by.token_id, &channel, &action];
-        Ok(!self.rows(sql, &values).await?.is_empty())
-    }
-
     async fn delete_project_rows(
         &self,
         name: &str,
@@ -174,12 +160,18 @@ impl PostgresHub {
             transaction.execute(sql, &[&name]).await?;
         }
         let sql = format!(
-            "INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail)
-             VALUES ({NOW}, '{DEFAULT_PROJECT}', $1, $2, $3, $4, $5, '')"
+            "INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
+             VALUES ({NOW}, '{DEFAULT_PROJECT}', $1, $2, $3, $4, $5, '', $6)"
         );
         let (channel, action) = (by.channel.as_str(), AuditAction::DeleteProject.as_str());
-        let values: [&(dyn ToSql + Sync); 5] =
-            [&text(&by.name), &by.token_id, &channel, &action, &name];
+        let values: [&(dyn ToSql + Sync); 6] = [
+            &text(&by.name),
+            &by.token_id,
+            &channel,
+            &action,
+            &name,
+            &by.person_column(),
+        ];
         transaction.execute(&sql, &values).await?;
         transaction.commit().await?;
         Ok(DeleteProjectOutcome::Deleted)

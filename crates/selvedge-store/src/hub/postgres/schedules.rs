@@ -2,9 +2,11 @@
 
 use selvedge_core::model::TaskId;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresHub;
+use super::access::AUDIT_CHANGED;
 use super::columns::{NOW, PostgresColumns, text};
 use crate::hub::access::{AuditAction, AuditActor};
 use crate::hub::error::HubStoreError;
@@ -14,10 +16,6 @@ use crate::hub::traits::{ScheduleStore, StoreFuture};
 
 const COLUMNS: &str = "schedule_id, project, name, cron, body, created_by, created_by_token, created_at, next_at, \
                        last_at, last_task, last_error";
-/// Inserts the entry of the audit log about the schedules in `changed`, by the parameters $1 to $5.
-const AUDIT_CHANGED: &str =
-    "INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail)
-     SELECT at, project, $2, $3, $4, $5, schedule_id::text, name FROM changed";
 
 impl ScheduleStore for PostgresHub {
     fn insert_schedule(&self, schedule: NewSchedule) -> StoreFuture<'_, ()> {
@@ -26,27 +24,24 @@ impl ScheduleStore for PostgresHub {
                 "WITH changed AS (
                      INSERT INTO schedule (schedule_id, project, name, cron, body, created_by, created_by_token,
                                            created_at, next_at)
-                     VALUES ($1, $6, $7, $8, $9, $2, $3, {NOW}, $10) ON CONFLICT DO NOTHING
-                     RETURNING created_at AS at, project, schedule_id, name
+                     VALUES ($6, $7, $8, $9, $10, $1, $2, {NOW}, $11) ON CONFLICT DO NOTHING
+                     RETURNING created_at AS at, project, schedule_id::text AS subject, name AS detail
                  )
                  {AUDIT_CHANGED}"
             );
             let by = &schedule.created_by;
             let (project, name) = (text(&schedule.project), text(&schedule.name));
-            let (body, created_by) = (text(&schedule.body), text(&by.name));
-            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 10] = [
+            let body = text(&schedule.body);
+            let own: [&(dyn ToSql + Sync); 6] = [
                 &schedule.schedule_id,
-                &created_by,
-                &by.token_id,
-                &by.channel.as_str(),
-                &AuditAction::CreateSchedule.as_str(),
                 &project,
                 &name,
                 &schedule.cron,
                 &body,
                 &schedule.next_at,
             ];
-            self.rows(&sql, &values).await.map(drop)
+            let action = AuditAction::CreateSchedule;
+            self.execute_audited(&sql, &own, by, action).await.map(drop)
         })
     }
 
@@ -82,22 +77,14 @@ impl ScheduleStore for PostgresHub {
             if let Some((by, action)) = action {
                 let sql = format!(
                     "WITH changed AS (
-                         UPDATE schedule SET next_at = $7
-                         WHERE schedule_id = $1 AND next_at IS NOT DISTINCT FROM $6
-                         RETURNING {NOW} AS at, project, schedule_id, name
+                         UPDATE schedule SET next_at = $8
+                         WHERE schedule_id = $6 AND next_at IS NOT DISTINCT FROM $7
+                         RETURNING {NOW} AS at, project, schedule_id::text AS subject, name AS detail
                      )
-                     {AUDIT_CHANGED} RETURNING 1"
+                     {AUDIT_CHANGED}"
                 );
-                let values: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
-                    &schedule,
-                    &text(&by.name),
-                    &by.token_id,
-                    &by.channel.as_str(),
-                    &action.as_str(),
-                    &expected,
-                    &next,
-                ];
-                return Ok(!self.rows(&sql, &values).await?.is_empty());
+                let own: [&(dyn ToSql + Sync); 3] = [&schedule, &expected, &next];
+                return self.execute_audited(&sql, &own, by, action).await;
             }
             // If it is executed twice, the second time changes nothing and returns no row.
             let sql =
@@ -119,21 +106,9 @@ impl ScheduleStore for PostgresHub {
 
     fn delete_schedule(&self, schedule: Uuid, by: AuditActor) -> StoreFuture<'_, bool> {
         Box::pin(async move {
-            let sql = format!(
-                "WITH changed AS (
-                     DELETE FROM schedule WHERE schedule_id = $1
-                     RETURNING {NOW} AS at, project, schedule_id, name
-                 )
-                 {AUDIT_CHANGED} RETURNING 1"
-            );
-            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] = [
-                &schedule,
-                &text(&by.name),
-                &by.token_id,
-                &by.channel.as_str(),
-                &AuditAction::DeleteSchedule.as_str(),
-            ];
-            Ok(!self.rows(&sql, &values).await?.is_empty())
+            let action = AuditAction::DeleteSchedule;
+            self.delete_audited("schedule", "schedule_id", schedule, &by, action)
+                .await
         })
     }
 }

@@ -4,9 +4,11 @@
 use selvedge_core::model::TaskId;
 use selvedge_protocol::TaskState;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::PostgresHub;
+use super::access::AUDIT_CHANGED;
 use super::columns::{NOW, PostgresColumns, int, small, text};
 use crate::hub::access::{AuditAction, AuditActor};
 use crate::hub::error::HubStoreError;
@@ -18,19 +20,14 @@ use crate::hub::webhooks::{
     MAX_CLAIMS_PER_WEBHOOK, NewWebhook, ReceiverAnswer, TaskEvent, Webhook,
 };
 
-/// Inserts the entry of the audit log about the webhooks in `changed`, by the parameters $1 to $5.
-const AUDIT_CHANGED: &str =
-    "INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail)
-     SELECT at, project, $2, $3, $4, $5, webhook_id::text, name FROM changed";
-
 impl WebhookStore for PostgresHub {
     fn insert_webhook(&self, webhook: NewWebhook, by: AuditActor) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let sql = format!(
                 "WITH changed AS (
                      INSERT INTO webhook (webhook_id, project, name, url, format, events, secret, created_at)
-                     VALUES ($1, $6, $7, $8, $9, $10, $11, {NOW}) ON CONFLICT DO NOTHING
-                     RETURNING created_at AS at, project, webhook_id, name
+                     VALUES ($6, $7, $8, $9, $10, $11, $12, {NOW}) ON CONFLICT DO NOTHING
+                     RETURNING created_at AS at, project, webhook_id::text AS subject, name AS detail
                  )
                  {AUDIT_CHANGED}"
             );
@@ -41,12 +38,8 @@ impl WebhookStore for PostgresHub {
                 text(&webhook.url),
             );
             let secret = webhook.secret.as_slice();
-            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 11] = [
+            let own: [&(dyn ToSql + Sync); 7] = [
                 &webhook.webhook_id,
-                &text(&by.name),
-                &by.token_id,
-                &by.channel.as_str(),
-                &AuditAction::CreateWebhook.as_str(),
                 &project,
                 &name,
                 &url,
@@ -54,7 +47,9 @@ impl WebhookStore for PostgresHub {
                 &events,
                 &secret,
             ];
-            self.rows(&sql, &values).await.map(drop)
+            let action = AuditAction::CreateWebhook;
+            let created = self.execute_audited(&sql, &own, &by, action);
+            created.await.map(drop)
         })
     }
 
@@ -70,21 +65,9 @@ impl WebhookStore for PostgresHub {
 
     fn delete_webhook(&self, webhook: Uuid, by: AuditActor) -> StoreFuture<'_, bool> {
         Box::pin(async move {
-            let sql = format!(
-                "WITH changed AS (
-                     DELETE FROM webhook WHERE webhook_id = $1
-                     RETURNING {NOW} AS at, project, webhook_id, name
-                 )
-                 {AUDIT_CHANGED} RETURNING 1"
-            );
-            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] = [
-                &webhook,
-                &text(&by.name),
-                &by.token_id,
-                &by.channel.as_str(),
-                &AuditAction::DeleteWebhook.as_str(),
-            ];
-            Ok(!self.rows(&sql, &values).await?.is_empty())
+            let action = AuditAction::DeleteWebhook;
+            self.delete_audited("webhook", "webhook_id", webhook, &by, action)
+                .await
         })
     }
 
@@ -137,7 +120,7 @@ impl WebhookStore for PostgresHub {
             let is_delivered = result.after == AfterTry::Delivered;
             let answer = &result.answer;
             let error = answer.error.as_deref().map(text);
-            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 7] = [
+            let values: [&(dyn ToSql + Sync); 7] = [
                 &result.number,
                 &small(result.try_number),
                 &retry_after,

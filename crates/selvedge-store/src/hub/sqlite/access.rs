@@ -77,6 +77,24 @@ pub(super) fn insert_audit(
     Ok(())
 }
 
+/// Deletes a row of a table whose rows have a project and a name; `false` if there is none.
+pub(super) fn delete_audited(
+    db: &Connection,
+    now: i64,
+    (table, key, id): (&str, &str, Uuid),
+    actor: &AuditActor,
+    action: AuditAction,
+) -> Result<bool, HubStoreError> {
+    let id = id.to_string();
+    let sql = format!("DELETE FROM {table} WHERE {key} = ?1 RETURNING project, name");
+    let deleted = db.query_row(&sql, [&id], |row| Ok((row.get(0)?, row.get(1)?)));
+    let deleted: Option<(String, String)> = deleted.optional()?;
+    if let Some((project, name)) = &deleted {
+        insert_audit(db, now, project, actor, (action, &id, name))?;
+    }
+    Ok(deleted.is_some())
+}
+
 /// Records the person who submits a task.
 pub(super) fn insert_submitter(
     db: &Connection,

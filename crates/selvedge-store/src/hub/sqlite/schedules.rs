@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use uuid::Uuid;
 
 use super::SqliteHub;
-use super::access::insert_audit;
+use super::access::{delete_audited, insert_audit};
 use super::columns::{damaged, parsed};
 use crate::hub::access::{AuditAction, AuditActor};
 use crate::hub::error::HubStoreError;
@@ -64,23 +64,26 @@ impl ScheduleStore for SqliteHub {
     ) -> StoreFuture<'_, bool> {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
-            let moved = db.execute(
-                "UPDATE schedule SET next_at = ?3 WHERE schedule_id = ?1 AND next_at IS ?2",
-                params![schedule.to_string(), expected, next],
-            )?;
-            if moved == 0 {
+            let id = schedule.to_string();
+            let moved = db.query_row(
+                "UPDATE schedule SET next_at = ?3 WHERE schedule_id = ?1 AND next_at IS ?2 RETURNING project, name",
+                params![id, expected, next],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            );
+            let moved: Option<(String, String)> = moved.optional()?;
+            let Some((project, name)) = moved else {
                 return Ok(false);
-            }
+            };
             let (firing, action) = cause.parts();
             if let Some(ScheduleFiring { at, result }) = firing {
                 let task = result.as_ref().ok().map(ToString::to_string);
                 db.execute(
                     "UPDATE schedule SET last_at = ?2, last_task = ?3, last_error = ?4 WHERE schedule_id = ?1",
-                    params![schedule.to_string(), at, task, result.as_ref().err()],
+                    params![id, at, task, result.as_ref().err()],
                 )?;
             }
             if let Some((by, action)) = action {
-                audit_schedule(db, clock.now(), schedule, by, action)?;
+                insert_audit(db, clock.now(), &project, by, (action, &id, &name))?;
             }
             Ok(true)
         }))
@@ -89,28 +92,10 @@ impl ScheduleStore for SqliteHub {
     fn delete_schedule(&self, schedule: Uuid, by: AuditActor) -> StoreFuture<'_, bool> {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
-            audit_schedule(db, clock.now(), schedule, &by, AuditAction::DeleteSchedule)?;
-            let sql = "DELETE FROM schedule WHERE schedule_id = ?1";
-            Ok(db.execute(sql, [schedule.to_string()])? > 0)
+            let row = ("schedule", "schedule_id", schedule);
+            delete_audited(db, clock.now(), row, &by, AuditAction::DeleteSchedule)
         }))
     }
-}
-
-/// Records what a user did to a schedule, if it exists.
-fn audit_schedule(
-    db: &Connection,
-    now: i64,
-    schedule: Uuid,
-    by: &AuditActor,
-    action: AuditAction,
-) -> Result<(), HubStoreError> {
-    let id = schedule.to_string();
-    let sql = "SELECT project, name FROM schedule WHERE schedule_id = ?1";
-    let found = db.query_row(sql, [&id], |row| Ok((row.get(0)?, row.get(1)?)));
-    let found: Option<(String, String)> = found.optional()?;
-    found.map_or(Ok(()), |(project, name)| {
-        insert_audit(db, now, &project, by, (action, &id, &name))
-    })
 }
 
 fn select(

@@ -1,12 +1,12 @@
 //! Webhooks and their deliveries.
 
-use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+use rusqlite::{Connection, Row, named_params, params};
 use selvedge_core::model::TaskId;
 use selvedge_protocol::{TaskState, WebhookEventType, WebhookFormat};
 use uuid::Uuid;
 
 use super::SqliteHub;
-use super::access::insert_audit;
+use super::access::{delete_audited, insert_audit};
 use super::columns::{damaged, outcome, parsed};
 use crate::hub::access::{AuditAction, AuditActor};
 use crate::hub::error::HubStoreError;
@@ -68,15 +68,8 @@ impl WebhookStore for SqliteHub {
     fn delete_webhook(&self, webhook: Uuid, by: AuditActor) -> StoreFuture<'_, bool> {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
-            let id = webhook.to_string();
-            let sql = "DELETE FROM webhook WHERE webhook_id = ?1 RETURNING project, name";
-            let deleted = db.query_row(sql, [&id], |row| Ok((row.get(0)?, row.get(1)?)));
-            let deleted: Option<(String, String)> = deleted.optional()?;
-            if let Some((project, name)) = &deleted {
-                let what = (AuditAction::DeleteWebhook, id.as_str(), name.as_str());
-                insert_audit(db, clock.now(), project, &by, what)?;
-            }
-            Ok(deleted.is_some())
+            let row = ("webhook", "webhook_id", webhook);
+            delete_audited(db, clock.now(), row, &by, AuditAction::DeleteWebhook)
         }))
     }
 

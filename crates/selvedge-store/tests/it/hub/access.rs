@@ -1,10 +1,11 @@
 //! Tokens of administrators, sessions of the dashboard, and the audit log.
 
 use selvedge_core::model::{ReviewRecord, ReviewTarget};
-use selvedge_protocol::PersonId;
+use selvedge_protocol::{PersonId, ProjectSettings, WebhookFormat};
 use selvedge_store::hub::{
-    AuditAction, AuditActor, AuditChannel, AuditEntry, AuditOrder, AuditQuery, HubStore,
-    NewApiToken, NewLoginSession, NewSessionOwner, Person, RevokeOutcome, SessionOwner, TaskAudit,
+    AuditAction, AuditActor, AuditChannel, AuditEntry, AuditOrder, AuditQuery,
+    DeleteProjectOutcome, HubStore, NewApiToken, NewLoginSession, NewProject, NewSchedule,
+    NewSessionOwner, NewWebhook, Person, RevokeOutcome, ScheduleMove, SessionOwner, TaskAudit,
     TaskChange,
 };
 use uuid::Uuid;
@@ -237,6 +238,75 @@ async fn entries(store: &dyn HubStore, order: AuditOrder, limit: usize) -> Vec<A
         limit,
     };
     store.audit_entries(query).await.unwrap()
+}
+
+pub(super) async fn audit_log_records_the_person_of_every_change(fixture: StoreFixture) {
+    let store = fixture.open().await;
+    let by = AuditActor {
+        name: "Ada".to_owned(),
+        token_id: None,
+        person: Some(ada_the_person().id),
+        channel: AuditChannel::Dashboard,
+    };
+    let id = Uuid::from_u128(1);
+    let project = NewProject {
+        name: "web".to_owned(),
+        settings: ProjectSettings::default(),
+        created_by: by.clone(),
+    };
+    assert!(store.create_project(project).await.unwrap());
+    let settings = ProjectSettings::default();
+    let updated = store.update_project("web".to_owned(), settings, by.clone());
+    assert!(updated.await.unwrap());
+    let deleted = store.delete_project("web".to_owned(), by.clone()).await;
+    assert_eq!(deleted.unwrap(), DeleteProjectOutcome::Deleted);
+    let webhook = NewWebhook {
+        webhook_id: id,
+        project: "default".to_owned(),
+        name: "hook".to_owned(),
+        url: "https://hook.example".to_owned(),
+        format: WebhookFormat::Json,
+        events: Vec::new(),
+        secret: vec![1],
+    };
+    store.insert_webhook(webhook, by.clone()).await.unwrap();
+    let schedule = NewSchedule {
+        schedule_id: id,
+        project: "default".to_owned(),
+        name: "nightly".to_owned(),
+        cron: "0 3 * * *".to_owned(),
+        body: "{}".to_owned(),
+        created_by: by.clone(),
+        next_at: 5,
+    };
+    store.insert_schedule(schedule).await.unwrap();
+    let pause = ScheduleMove::Paused(by.clone());
+    let paused = store.move_schedule(id, Some(5), None, pause).await;
+    assert!(paused.unwrap());
+    for expected in [true, false] {
+        let schedule = store.delete_schedule(id, by.clone()).await.unwrap();
+        let webhook = store.delete_webhook(id, by.clone()).await.unwrap();
+        assert_eq!((schedule, webhook), (expected, expected));
+    }
+    let all = entries(store.as_ref(), AuditOrder::NewestFirst { before: None }, 10).await;
+    let found = all.iter().rev().map(|it| (it.action, it.detail.as_str()));
+    let settings = r#"{"repositories":[]}"#;
+    let expected = [
+        (AuditAction::CreateProject, settings),
+        (AuditAction::UpdateProject, settings),
+        (AuditAction::DeleteProject, ""),
+        (AuditAction::CreateWebhook, "hook"),
+        (AuditAction::CreateSchedule, "nightly"),
+        (AuditAction::PauseSchedule, "nightly"),
+        (AuditAction::DeleteSchedule, "nightly"),
+        (AuditAction::DeleteWebhook, "hook"),
+    ];
+    assert_eq!(found.collect::<Vec<_>>(), expected);
+    for entry in all {
+        let is_project = entry.subject == "web";
+        assert!(is_project || entry.subject == id.to_string(), "{entry:?}");
+        assert_eq!(entry.actor, by, "{:?}", entry.action);
+    }
 }
 
 pub(super) async fn audit_log_records_who_did_what_and_is_never_changed(fixture: StoreFixture) {

@@ -64,6 +64,7 @@ over_both!(
     access::last_administrator_is_not_revoked,
     access::session_ends_with_its_token_its_limits_and_on_request,
     access::session_of_a_person_has_no_token,
+    access::audit_log_records_the_person_of_every_change,
     access::audit_log_records_who_did_what_and_is_never_changed,
     kept::blob_upload_is_resumed_and_verified,
     kept::tokens_are_found_by_hash_until_expired_or_revoked,
