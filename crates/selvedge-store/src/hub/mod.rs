@@ -17,7 +17,6 @@ mod overview;
 mod postgres;
 mod projects;
 mod reported;
-mod retention;
 mod rows;
 mod schedules;
 pub mod sqlite;

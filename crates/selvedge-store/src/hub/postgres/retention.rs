@@ -4,6 +4,7 @@
 use super::PostgresHub;
 use super::columns::NOW;
 use crate::hub::error::HubStoreError;
+use crate::hub::projects::DAY_MS;
 
 /// Maximum number of blobs that are removed in one step, because each may be large.
 const MAX_BLOBS: i64 = 20;
@@ -34,62 +35,12 @@ fn purge_tasks_query() -> String {
     )
 }
 
-fn purge_keys_query() -> String {
+/// Removes at most `$2` rows with a condition. Rows that another hub is removing are skipped.
+fn purge_query(table: &str, key: &str, expired: &str) -> String {
     format!(
         "WITH gone AS (
-             DELETE FROM idempotency WHERE (project, key) IN (
-                 SELECT project, key FROM idempotency WHERE created_at < {NOW} - $1::bigint
-                 LIMIT $2 FOR UPDATE SKIP LOCKED)
-             RETURNING 1
-         )
-         SELECT count(*) FROM gone"
-    )
-}
-
-fn purge_blobs_query() -> String {
-    format!(
-        "WITH gone AS (
-             DELETE FROM blob WHERE hash IN (
-                 SELECT hash FROM blob b WHERE b.updated_at < {NOW} - $1::bigint
-                   AND NOT EXISTS (SELECT 1 FROM file f WHERE f.hash = b.hash)
-                 LIMIT $2 FOR UPDATE SKIP LOCKED)
-             RETURNING 1
-         )
-         SELECT count(*) FROM gone"
-    )
-}
-
-fn purge_deliveries_query() -> String {
-    format!(
-        "WITH gone AS (
-             DELETE FROM webhook_delivery WHERE delivery_no IN (
-                 SELECT delivery_no FROM webhook_delivery WHERE at < {NOW} - $1::bigint AND due_at IS NULL
-                 LIMIT $2 FOR UPDATE SKIP LOCKED)
-             RETURNING 1
-         )
-         SELECT count(*) FROM gone"
-    )
-}
-
-fn purge_sessions_query() -> String {
-    format!(
-        "WITH gone AS (
-             DELETE FROM login_session WHERE session_id IN (
-                 SELECT session_id FROM login_session WHERE expires_at < {NOW} - $1::bigint
-                 LIMIT $2 FOR UPDATE SKIP LOCKED)
-             RETURNING 1
-         )
-         SELECT count(*) FROM gone"
-    )
-}
-
-fn purge_daily_costs_query() -> String {
-    format!(
-        "WITH gone AS (
-             DELETE FROM daily_cost WHERE (day, submitter_no, backend) IN (
-                 SELECT day, submitter_no, backend FROM daily_cost
-                 WHERE day < ({NOW} - $1::bigint) / 86400000
-                 LIMIT $2 FOR UPDATE SKIP LOCKED)
+             DELETE FROM {table} WHERE ({key}) IN (
+                 SELECT {key} FROM {table} WHERE {expired} LIMIT $2 FOR UPDATE SKIP LOCKED)
              RETURNING 1
          )
          SELECT count(*) FROM gone"
@@ -105,13 +56,27 @@ pub(super) async fn purge_step(
 ) -> Result<u64, HubStoreError> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let mut gone = 0;
+    let before = format!("{NOW} - $1::bigint");
+    let keys = format!("created_at < {before}");
+    let blobs = format!(
+        "updated_at < {before} AND NOT EXISTS (SELECT 1 FROM file f WHERE f.hash = blob.hash)"
+    );
+    let deliveries = format!("at < {before} AND due_at IS NULL");
+    let sessions = format!("expires_at < {before}");
+    let costs = format!("day < ({before}) / {DAY_MS}");
     for (sql, limit) in [
         (purge_tasks_query(), limit),
-        (purge_keys_query(), limit),
-        (purge_blobs_query(), limit.min(MAX_BLOBS)),
-        (purge_deliveries_query(), limit),
-        (purge_sessions_query(), limit),
-        (purge_daily_costs_query(), limit),
+        (purge_query("idempotency", "project, key", &keys), limit),
+        (purge_query("blob", "hash", &blobs), limit.min(MAX_BLOBS)),
+        (
+            purge_query("webhook_delivery", "delivery_no", &deliveries),
+            limit,
+        ),
+        (purge_query("login_session", "session_id", &sessions), limit),
+        (
+            purge_query("daily_cost", "day, submitter_no, backend", &costs),
+            limit,
+        ),
     ] {
         let rows = hub.rows(&sql, &[&older_than_ms, &limit]).await?;
         let count: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;

@@ -14,6 +14,7 @@ mod projects;
 mod queue;
 mod reader_pool;
 mod reports;
+mod retention;
 mod schedules;
 mod task_queries;
 mod tokens;

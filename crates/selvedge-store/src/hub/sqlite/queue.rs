@@ -9,13 +9,13 @@ use selvedge_protocol::{PLAN_LABEL, TaskState};
 use uuid::Uuid;
 
 use super::columns::{self, ROW_COLUMNS, SqliteTaskRow, VIEW_COLUMNS, damaged, parsed};
+use super::retention::RETENTION_STEPS;
 use super::writer_cache::WriterCache;
 use super::{SqliteHub, access, projects, reader_pool, reports, task_queries};
 use crate::hub::apply::apply;
 use crate::hub::change::{ChangeOutcome, TaskChange};
 use crate::hub::error::HubStoreError;
 use crate::hub::fair_share::{FairShare, Submitter, SubmitterQueue};
-use crate::hub::retention;
 use crate::hub::rows::{
     Assignment, ListFilter, ListPage, LogLine, NewTask, Overview, PollRequest, SubmitOutcome,
     TaskRecord, TaskView,
@@ -181,8 +181,8 @@ impl Queue for SqliteHub {
         Box::pin(self.write(move |db| {
             let before = clock.now() - older_than_ms;
             let mut gone = 0;
-            for table in retention::RETENTION_STEPS {
-                gone += db.execute(table.sqlite, params![before, limit])?;
+            for sql in RETENTION_STEPS {
+                gone += db.execute(sql, params![before, limit])?;
             }
             Ok(u64::try_from(gone).unwrap_or(u64::MAX))
         }))

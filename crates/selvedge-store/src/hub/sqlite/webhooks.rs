@@ -83,7 +83,10 @@ impl WebhookStore for SqliteHub {
             // Usually nothing is due, and a write would wait for the disk.
             let now = clock.now();
             let is_due = self.read(move |db| {
-                let sql = "SELECT EXISTS (SELECT 1 FROM webhook_delivery WHERE due_at <= ?1)";
+                let sql = "SELECT EXISTS (
+                               SELECT 1 FROM webhook w WHERE EXISTS (
+                                   SELECT 1 FROM webhook_delivery d
+                                   WHERE d.webhook_id = w.webhook_id AND d.due_at <= ?1))";
                 Ok(db.prepare_cached(sql)?.query_row([now], |row| row.get(0))?)
             });
             if !is_due.await? {
