@@ -11,7 +11,7 @@ use std::mem;
 use std::sync::Arc;
 
 use selvedge_core::machine::{JournalState, evolve};
-use selvedge_core::model::{Envelope, TaskId};
+use selvedge_core::model::{Envelope, RunId, TaskId};
 use selvedge_store::hub::{HubStoreError, JournalLine};
 
 use crate::hub::Hub;
@@ -35,8 +35,8 @@ pub(crate) async fn load_state(
         let after = folded.saturating_sub(1);
         let lines = hub.store().journal(task, after, READ_BATCH).await?;
         match lines.split_first() {
-            Some((last, new)) if last.seq == folded => journal.append(new)?,
-            _ if folded == 0 => journal.append(&lines)?,
+            Some((last, new)) if last.seq == folded => journal.append(task, new)?,
+            _ if folded == 0 => journal.append(task, &lines)?,
             _ => {
                 journal = FoldedJournal::default();
                 continue;
@@ -61,7 +61,7 @@ struct FoldedJournal {
 }
 
 impl FoldedJournal {
-    fn append(&mut self, lines: &[JournalLine]) -> Result<(), HubStoreError> {
+    fn append(&mut self, task: TaskId, lines: &[JournalLine]) -> Result<(), HubStoreError> {
         let Some(last) = lines.last() else {
             return Ok(());
         };
@@ -69,6 +69,10 @@ impl FoldedJournal {
         for line in lines {
             let envelope: Envelope = serde_json::from_str(&line.event)
                 .map_err(|error| HubStoreError::Damaged(error.to_string()))?;
+            if envelope.run_id != RunId::from(task) {
+                let error = format!("event {} of task {task} is of another run", line.seq);
+                return Err(HubStoreError::Damaged(error));
+            }
             state = evolve(state, &envelope);
             self.bytes += line.event.len();
         }
@@ -251,12 +255,14 @@ mod tests {
             event: event(seq).to_string(),
         };
         let mut folded = FoldedJournal::default();
-        folded.append(&[line(1), line(2)]).unwrap();
+        folded.append(task(1), &[line(1), line(2)]).unwrap();
         let first = folded.clone();
-        folded.append(&[]).unwrap();
+        folded.append(task(1), &[]).unwrap();
         assert!(Arc::ptr_eq(&folded.state, &first.state));
-        folded.append(&[line(3)]).unwrap();
+        folded.append(task(1), &[line(3)]).unwrap();
         assert_eq!((folded.seq, folded.state.seq), (3, 3));
         assert_eq!(first.state.seq, 2, "a shared state stays as it is");
+        let foreign = FoldedJournal::default().append(task(2), &[line(1)]);
+        assert!(matches!(foreign, Err(HubStoreError::Damaged(_))));
     }
 }

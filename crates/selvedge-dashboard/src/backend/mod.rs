@@ -190,9 +190,10 @@ pub trait DashboardBackend: Send + Sync {
         })
     }
 
-    /// At most `length` bytes of a stored output of a run, from an offset on.
+    /// At most `length` bytes of a stored output of a task's run, from an offset on.
     fn output<'a>(
         &'a self,
+        task: &'a TaskDetail,
         run: RunId,
         output: &'a OutputRef,
         from: u64,
@@ -203,7 +204,6 @@ pub trait DashboardBackend: Send + Sync {
     fn diff<'a>(
         &'a self,
         task: &'a TaskDetail,
-        run: RunId,
         between: DiffRange,
     ) -> DashboardFuture<'a, DiffContent>;
 

@@ -55,7 +55,7 @@ impl ChangeCache {
                 known
             } else {
                 let range = DiffRange::Attempt(number);
-                let diff = dashboard.backend.diff(task, run.run_id, range).await;
+                let diff = dashboard.backend.diff(task, range).await;
                 let Ok(diff) = diff else { continue };
                 let summary = Arc::new(ChangeSummary::of(&diff.bytes, diff.truncated));
                 self.insert(key, Arc::clone(&summary));

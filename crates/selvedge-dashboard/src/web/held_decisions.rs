@@ -239,6 +239,7 @@ mod tests {
 
         fn output<'a>(
             &'a self,
+            _: &'a TaskDetail,
             _: RunId,
             _: &'a OutputRef,
             _: u64,
@@ -247,12 +248,7 @@ mod tests {
             nothing()
         }
 
-        fn diff<'a>(
-            &'a self,
-            _: &'a TaskDetail,
-            _: RunId,
-            _: DiffRange,
-        ) -> DashboardFuture<'a, DiffContent> {
+        fn diff<'a>(&'a self, _: &'a TaskDetail, _: DiffRange) -> DashboardFuture<'a, DiffContent> {
             nothing()
         }
 

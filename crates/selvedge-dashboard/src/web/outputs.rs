@@ -154,7 +154,7 @@ async fn read_slice(
     }
     let reading = dashboard
         .backend
-        .output(stored.run, &stored.output, from, length);
+        .output(&stored.task, stored.run, &stored.output, from, length);
     reading.await
 }
 

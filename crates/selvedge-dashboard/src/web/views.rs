@@ -167,7 +167,9 @@ pub(super) async fn session(
     let mut truncated = false;
     let mut trace = match (&output, &task.live) {
         (Some(output), _) if output.bytes > 0 => {
-            let reading = dashboard.backend.output(run.run_id, output, 0, TRACE_BYTES);
+            let reading = dashboard
+                .backend
+                .output(&task, run.run_id, output, 0, TRACE_BYTES);
             let slice = reading.await.map_err(error_page(&login))?;
             truncated = u64::try_from(slice.bytes.len()).unwrap_or(0) < slice.total;
             Trace::parse(&slice.bytes, true)
@@ -225,7 +227,7 @@ pub(super) async fn compare(
     let mut diffs = [DiffContent::default(), DiffContent::default()];
     for (number, diff) in numbers.into_iter().zip(&mut diffs) {
         let range = DiffRange::SinceStart(number);
-        let found = dashboard.backend.diff(&task, run.run_id, range).await;
+        let found = dashboard.backend.diff(&task, range).await;
         *diff = found.map_err(error_page(&login))?;
     }
     let frame = page_frame(&login, "Compare attempts", NavItem::Tasks);
@@ -261,7 +263,7 @@ pub(super) async fn review(
     let attempt = attempt.ok_or_else(|| error_page(&login)(none()))?;
     let range = DiffRange::SinceStart(attempt.attempt_number);
     // Without snapshots there is no diff, but a decision is still possible.
-    let diff = dashboard.backend.diff(&task, run.run_id, range).await;
+    let diff = dashboard.backend.diff(&task, range).await;
     let diff = diff.unwrap_or_default();
     let frame = page_frame(&login, "Review", NavItem::Tasks);
     let build = move || {
@@ -294,12 +296,16 @@ async fn live_activity(dashboard: &Dashboard, task: &TaskDetail) -> Vec<Activity
         LiveActivity::Transcript(run, output) => (*run, output),
     };
     let end = async {
-        let size_probe = dashboard.backend.output(run, output, 0, 0).await.ok()?;
+        let size_probe = dashboard
+            .backend
+            .output(task, run, output, 0, 0)
+            .await
+            .ok()?;
         let from = size_probe.total.saturating_sub(LIVE_BYTES);
         let length = usize::try_from(LIVE_BYTES).ok()?;
         let slice = dashboard
             .backend
-            .output(run, output, from, length)
+            .output(task, run, output, from, length)
             .await
             .ok()?;
         Some(parse_transcript(&slice.bytes, from == 0))
@@ -329,7 +335,7 @@ pub(super) async fn attempt_diff(
     query_result: QueryResult<DiffQuery>,
 ) -> PageResult {
     let task = find_task(&dashboard, &login, &id).await?;
-    let run = run_of(&login, &task)?;
+    run_of(&login, &task)?;
     let query = query_or_default(query_result);
     let since_start = query.from == "start";
     let between = if since_start {
@@ -337,7 +343,7 @@ pub(super) async fn attempt_diff(
     } else {
         DiffRange::Attempt(number)
     };
-    let diff = dashboard.backend.diff(&task, run.run_id, between).await;
+    let diff = dashboard.backend.diff(&task, between).await;
     let diff = diff.map_err(error_page(&login))?;
     if query.r#as == "patch" {
         let since = if since_start { "-since-start" } else { "" };
@@ -376,16 +382,10 @@ pub(super) async fn full_diff(
     login: &LoginSession,
     task: &TaskDetail,
 ) -> Result<DiffContent, Response> {
-    let run = match &task.history {
-        // The patch is stored with the plan itself, which has no run of its own.
-        TaskHistory::Subtasks { .. } => {
-            let none = |_| DashboardError::NotFound("invalid task id".to_owned());
-            let id = task.row.id.parse().map_err(none);
-            id.map_err(error_page(login))?
-        }
-        _ => run_of(login, task)?.run_id,
-    };
-    let diff = dashboard.backend.diff(task, run, DiffRange::Whole).await;
+    if !matches!(task.history, TaskHistory::Subtasks { .. }) {
+        run_of(login, task)?;
+    }
+    let diff = dashboard.backend.diff(task, DiffRange::Whole).await;
     diff.map_err(error_page(login))
 }
 

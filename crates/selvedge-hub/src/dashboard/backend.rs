@@ -45,6 +45,10 @@ fn task_not_found() -> DashboardError {
     ServiceError::TaskNotFound.into()
 }
 
+fn loaded_id(task: &TaskDetail) -> Result<TaskId, DashboardError> {
+    task.row.id.parse().map_err(|_| task_not_found())
+}
+
 impl HubBackend {
     pub(super) fn new(hub: Arc<Hub>) -> Self {
         Self {
@@ -304,15 +308,18 @@ impl DashboardBackend for HubBackend {
         })
     }
 
+    // Invariant: a journal comes from a worker, so files are looked up by the task that the user was allowed to load,
+    // and not by what its journal contains.
     fn output<'a>(
         &'a self,
-        run: RunId,
+        of: &'a TaskDetail,
+        _: RunId,
         output: &'a OutputRef,
         from: u64,
         length: usize,
     ) -> DashboardFuture<'a, OutputSlice> {
         Box::pin(async move {
-            let task: TaskId = run.to_string().parse().map_err(|_| task_not_found())?;
+            let task = loaded_id(of)?;
             self.read_file_slice(task, &output.file, from, length).await
         })
     }
@@ -320,11 +327,10 @@ impl DashboardBackend for HubBackend {
     fn diff<'a>(
         &'a self,
         of: &'a TaskDetail,
-        run: RunId,
         between: DiffRange,
     ) -> DashboardFuture<'a, DiffContent> {
         Box::pin(async move {
-            let task: TaskId = run.to_string().parse().map_err(|_| task_not_found())?;
+            let task = loaded_id(of)?;
             let names = match (&of.history, between) {
                 (TaskHistory::Run(_), DiffRange::Attempt(number)) => vec![attempt_patch(number)],
                 (TaskHistory::Run(run), DiffRange::SinceStart(number)) => {

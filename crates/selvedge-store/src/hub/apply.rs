@@ -6,7 +6,7 @@
 //! report of the last attempt, and no attempt begins beyond the task's limit.
 
 use selvedge_core::format::{counted, reason_line};
-use selvedge_core::model::{AttemptEnd, Outcome, ReviewRecord};
+use selvedge_core::model::{AttemptEnd, Outcome, ReviewRecord, RunId};
 use selvedge_protocol::lease::{
     InputDisposition, LeaseError, LeaseEvent, LeaseInput, LeaseRules, LossReason, decide,
 };
@@ -14,6 +14,7 @@ use selvedge_protocol::{
     AttemptReport, EntryKind, LeaseToken, RefusalCode, ReviewDecision, StreamEntry, TaskCompletion,
     TaskResult, TaskState,
 };
+use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -199,7 +200,7 @@ impl ChangeApplier<'_> {
         if header.seq != next {
             return Err(refuse(RefusalCode::Gap, &format!("expected entry {next}")));
         }
-        self.check_sequence(&header.events)?;
+        self.check_events(&header.events)?;
         self.apply_kind(kind, token, stored)?;
         self.append(&header.events)?;
         self.written.costs.clone_from(&header.costs);
@@ -454,7 +455,10 @@ impl ChangeApplier<'_> {
         refusal_answer(LeaseError::Stale { epoch: lease.epoch }, lease.state)
     }
 
-    fn check_sequence(&self, events: &[Value]) -> Result<(), ChangeAnswer> {
+    /// Checks that events continue the journal, and that they are of this task's run: whoever reads the journal takes
+    /// the run's files from there. Clients without journals send no run id.
+    fn check_events(&self, events: &[Value]) -> Result<(), ChangeAnswer> {
+        let own = RunId::from(self.row.task_id);
         let mut next = self.row.event_seq;
         for event in events {
             next += 1;
@@ -465,12 +469,17 @@ impl ChangeApplier<'_> {
                     &format!("the journal's next event is {next}, not {seq:?}"),
                 ));
             }
+            let run = event.get("run_id");
+            if run.is_some_and(|run| RunId::deserialize(run).ok() != Some(own)) {
+                let detail = format!("event {next} is not of the task's run");
+                return Err(refuse(RefusalCode::Invalid, &detail));
+            }
         }
         Ok(())
     }
 
     fn append(&mut self, events: &[Value]) -> Result<(), ChangeAnswer> {
-        self.check_sequence(events)?;
+        self.check_events(events)?;
         for event in events {
             self.row.event_seq += 1;
             self.row.updated_at = self.now;

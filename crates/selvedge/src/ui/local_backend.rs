@@ -362,6 +362,7 @@ impl DashboardBackend for LocalBackend {
 
     fn output<'a>(
         &'a self,
+        _: &'a TaskDetail,
         run: RunId,
         output: &'a OutputRef,
         from: u64,
@@ -374,7 +375,6 @@ impl DashboardBackend for LocalBackend {
     fn diff<'a>(
         &'a self,
         task: &'a TaskDetail,
-        _: RunId,
         between: DiffRange,
     ) -> DashboardFuture<'a, DiffContent> {
         let TaskHistory::Run(run) = task.history.clone() else {

@@ -6,6 +6,7 @@ use selvedge_protocol::{CostEntry, EntryKind, LeaseToken, RefusalCode, TaskState
 use selvedge_store::hub::{
     Assignment, ChangeAnswer, ListFilter, PollRequest, SubmitOutcome, TaskChange,
 };
+use serde_json::json;
 
 use super::fixture::{
     StoreFixture, apply_change, assert_log_replays, begin, complete, entry, poll_in_order, report,
@@ -264,6 +265,40 @@ pub(super) async fn entries_of_one_task_keep_their_order(fixture: StoreFixture) 
     let (view, _) = store.task(id).await.unwrap().unwrap();
     assert_eq!((view.row.lease.reports, view.row.entry_seq), (20, 61));
     assert_log_replays(store.as_ref(), id).await;
+}
+
+/// The files of a run are looked up by what its journal contains.
+pub(super) async fn events_of_another_run_are_refused(fixture: StoreFixture) {
+    let store = fixture.open().await;
+    let (own, other) = (task(1, 0, &[]).task_id, task(2, 0, &[]).task_id);
+    store.submit(task(1, 0, &[])).await.unwrap();
+    store.submit(task(2, 0, &[])).await.unwrap();
+    let first = want("w", 1, &[]);
+    let granted = store.assign_tasks(vec![first]).await.unwrap().remove(0);
+    assert_eq!(granted.row.task_id, own);
+    let with_events = |seq, events| {
+        let TaskChange::Entry(mut change) = entry(&granted, seq, EntryKind::Progress) else {
+            unreachable!("an entry")
+        };
+        change.header.events = events;
+        TaskChange::Entry(change)
+    };
+    for forged in [json!(other), json!("x"), json!(null), json!([own])] {
+        let events = vec![
+            json!({"seq": 1, "run_id": own}),
+            json!({"seq": 2, "run_id": forged}),
+        ];
+        let answer = apply_change(store.as_ref(), own, with_events(1, events)).await;
+        let ChangeAnswer::Refused { code, detail } = answer else {
+            panic!("{forged} was accepted");
+        };
+        assert_eq!(code, RefusalCode::Invalid, "{detail}");
+        assert_eq!(detail, "event 2 is not of the task's run");
+    }
+    assert!(store.journal(own, 0, 10).await.unwrap().is_empty());
+    let events = vec![json!({"seq": 1, "run_id": own}), json!({"seq": 2})];
+    let answer = apply_change(store.as_ref(), own, with_events(1, events)).await;
+    assert_eq!(answer, ChangeAnswer::Applied);
 }
 
 /// Repeating the same report is allowed, a different one in its place is not.
