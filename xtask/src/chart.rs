@@ -42,7 +42,7 @@ pub(crate) fn run() -> XtaskResult {
                 .args(["--namespace", "agents"])
                 .args(&options),
         )?;
-        if let Some(hub_config) = hub_config(&manifests) {
+        if let Some(hub_config) = hub_config(&manifests)? {
             let config = tempfile::NamedTempFile::new()?;
             std::fs::write(config.path(), hub_config)?;
             program::run(
@@ -75,10 +75,19 @@ pub(crate) fn run() -> XtaskResult {
 
 /// The hub's configuration file in the rendered manifests, if they have a hub: the lines of a block with an indentation
 /// of four.
-fn hub_config(manifests: &str) -> Option<String> {
-    let (_, block) = manifests.split_once("  hub.toml: |\n")?;
+fn hub_config(manifests: &str) -> XtaskResult<Option<String>> {
+    let has_hub = manifests.contains("templates/hub-deployment.yaml\n");
+    let Some((_, block)) = manifests.split_once("  hub.toml: |\n") else {
+        return if has_hub {
+            Err("the rendered manifests have a hub without a block `hub.toml`".into())
+        } else {
+            Ok(None)
+        };
+    };
     let lines = block.lines().map_while(|line| line.strip_prefix("    "));
-    Some(lines.fold(String::new(), |text, line| text + line + "\n"))
+    Ok(Some(
+        lines.fold(String::new(), |text, line| text + line + "\n"),
+    ))
 }
 
 /// The default values, and every file of `ci/`.
@@ -89,4 +98,21 @@ fn values_files() -> XtaskResult<Vec<Option<PathBuf>>> {
     }
     files.sort();
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hub_config;
+
+    #[test]
+    fn hub_config_is_required_of_a_hub() {
+        let worker = "# Source: selvedge/templates/worker-deployment.yaml\n";
+        let hub = "# Source: selvedge/templates/hub-deployment.yaml\n";
+        let config = "data:\n  hub.toml: |\n    a = 1\n    b = 2\n---\n";
+        assert_eq!(hub_config(worker).unwrap(), None);
+        let found = hub_config(&format!("{hub}{config}")).unwrap();
+        assert_eq!(found.as_deref(), Some("a = 1\nb = 2\n"));
+        let renamed = config.replace("hub.toml", "config.toml");
+        assert!(hub_config(&format!("{hub}{renamed}")).is_err());
+    }
 }
