@@ -1,7 +1,7 @@
 //! A hub's store that wraps the real one and has a mutant. Bugs that the store's interface cannot express
 //! are changes of the database behind the real store.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use selvedge_core::model::TaskId;
@@ -45,11 +45,15 @@ macro_rules! delegate {
     };
 }
 
+/// The file that shows a hub with this database that one of its workers is cut off.
+pub(super) fn partition_marker(database: &Path) -> PathBuf {
+    database.with_extension("partitioned")
+}
+
 /// A store on SQLite with a mutant.
 pub(super) struct FaultyStore {
     inner: SqliteHub,
     file: PathBuf,
-    rules: LeaseRules,
     mutant: Mutant,
 }
 
@@ -62,7 +66,6 @@ impl FaultyStore {
         Ok(Self {
             inner: SqliteHub::open(&file, StoreSettings { rules })?,
             file,
-            rules,
             mutant,
         })
     }
@@ -90,18 +93,19 @@ impl FaultyStore {
         Ok(())
     }
 
-    /// Ends the leases that were not renewed for half of their duration.
-    async fn revoke_unrenewed(&self) -> Result<Vec<TaskRecord>, HubStoreError> {
+    /// Ends the first lease of every running task, long before it expires, once a worker is cut off.
+    async fn revoke_first_leases(&self) -> Result<Vec<TaskRecord>, HubStoreError> {
+        if !partition_marker(&self.file).exists() {
+            return Ok(Vec::new());
+        }
         let filter = ListFilter {
             states: vec![TaskState::Running],
             ..ListFilter::default()
         };
-        let earliest = self.inner.now().await? + self.rules.ttl_ms / 2 + self.rules.grace_ms;
         let mut revoked = Vec::new();
         for view in self.inner.tasks(filter, MAX_TASKS).await?.tasks {
-            let lease = &view.row.lease;
-            if lease.due_at.is_some_and(|due| due < earliest) {
-                let change = TaskChange::Forget { epoch: lease.epoch };
+            if view.row.lease.epoch == 1 {
+                let change = TaskChange::Forget { epoch: 1 };
                 let outcome = self.inner.change(view.row.task_id, change).await?;
                 revoked.extend(outcome.map(|outcome| outcome.row));
             }
@@ -241,7 +245,7 @@ impl Queue for FaultyStore {
         Box::pin(async move {
             let mut expired = self.inner.expire_due(quiet).await?;
             if self.mutant == Mutant::ReassignEarly {
-                expired.extend(self.revoke_unrenewed().await?);
+                expired.extend(self.revoke_first_leases().await?);
             }
             Ok(expired)
         })

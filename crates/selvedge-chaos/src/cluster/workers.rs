@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use tokio::process::Command;
 
 use super::database::{Database, RoundDatabase};
+use super::faulty_store::partition_marker;
 use super::fixtures::{create_repository, write_worker_config};
 use super::hubs::HubNode;
 use super::process::{ManagedProcess, NodeExit};
@@ -355,6 +356,14 @@ impl Cluster {
     /// Makes a node's disk ignore syncs from now on.
     pub fn ignore_syncs(&self, of: ClusterNode) -> Result<(), ChaosError> {
         fsync_shim::ignore_syncs(&self.control_file(of))
+    }
+
+    /// Tells a hub with [`Mutant::ReassignEarly`] that a worker is cut off.
+    pub fn mark_partition(&self) -> Result<(), ChaosError> {
+        if let RoundDatabase::File(path) = &self.database {
+            std::fs::write(partition_marker(path), "")?;
+        }
+        Ok(())
     }
 
     fn control_file(&self, of: ClusterNode) -> PathBuf {

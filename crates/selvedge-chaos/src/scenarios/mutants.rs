@@ -34,10 +34,10 @@ pub async fn run_mutant_scenario(
     (settings.workers, settings.max_session_ms) = (2, 0);
     if has_mutant {
         (settings.mutant, settings.database) = (Some(of), Database::Sqlite);
-    }
-    if of == Mutant::ReassignEarly {
-        // Long enough for another worker to begin before the first one stops.
-        settings.ttl_ms = settings.ttl_ms.max(9_000);
+        if of == Mutant::ReassignEarly {
+            // However slow the machine is, another worker begins before the first one stops.
+            settings.ttl_ms = 120_000;
+        }
     }
     let mut fleet = Cluster::start(settings, shim).await?;
     let played = run_scenario(of, has_mutant, &mut fleet).await;
@@ -151,8 +151,8 @@ async fn partition_until_takeover(fleet: &mut Cluster) -> Result<(), ChaosError>
     submit_only_task(fleet, "good", 0).await?;
     let first = wait_for_call(fleet, 1).await?;
     fleet.workers[first].proxy.block(true, true);
+    fleet.mark_partition()?;
     wait_for_call(fleet, 2).await?;
-    tokio::time::sleep(Duration::from_millis(200)).await;
     fleet.workers[first].proxy.reset();
     fleet.provider.set_open(true);
     Ok(())
