@@ -56,4 +56,6 @@ pub use optional_programs::is_available;
 pub use postgres::Postgres;
 pub use process_attacks::attack_process;
 pub use scripted_acp::ScriptedAcpAgent;
-pub use test_env::{CommandOutput, Invocation, RunningProcess, SpawnedProgram, TestEnv};
+pub use test_env::{
+    CommandOutput, Invocation, RunningProcess, SpawnedProgram, TestEnv, assert_contains,
+};

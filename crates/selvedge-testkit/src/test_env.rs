@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 pub use child::SpawnedProgram;
 pub use invocation::Invocation;
-pub use output::CommandOutput;
+pub use output::{CommandOutput, assert_contains};
 pub use process_tree::RunningProcess;
 
 /// Author and date are fixed, so that the same files result in the same commit everywhere.

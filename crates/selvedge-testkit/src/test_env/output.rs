@@ -72,6 +72,14 @@ impl fmt::Display for CommandOutput {
     }
 }
 
+/// Fails the test unless the text contains all of these parts.
+#[track_caller]
+pub fn assert_contains(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is missing in:\n{text}");
+    }
+}
+
 /// The exit code as a shell reports it: 128 plus the signal's number if a signal ended the program.
 fn shell_code(status: ExitStatus) -> i32 {
     status

@@ -1,7 +1,7 @@
 //! Invalid input: the message, its hint, and that nothing was run.
 
 use crate::fixtures::{agent, env_with_repo};
-use selvedge_testkit::TestEnv;
+use selvedge_testkit::{TestEnv, assert_contains};
 
 /// Returns the message of a rejected command: exit code 2, nothing on standard output, and nothing run.
 fn refused(env: &TestEnv, args: &[&str]) -> String {
@@ -13,12 +13,6 @@ fn refused(env: &TestEnv, args: &[&str]) -> String {
         "the agent must not have run"
     );
     env.normalise(&out.stderr)
-}
-
-fn assert_contains(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "`{part}` is missing in:\n{text}");
-    }
 }
 
 #[test]

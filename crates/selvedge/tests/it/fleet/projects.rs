@@ -1,5 +1,7 @@
 //! Projects on the command line.
 
+use selvedge_testkit::assert_contains;
+
 use super::fixture::HubFixture;
 
 #[test]
@@ -39,11 +41,7 @@ fn project_limits_its_tasks() {
     let task = first.json()["task_id"].as_str().unwrap().to_owned();
     let refused = as_ada(&submit);
     assert_ne!(refused.code, 0);
-    assert!(
-        refused.stderr.contains("limit is 1 queued task"),
-        "{}",
-        refused.stderr
-    );
+    assert_contains(&refused.stderr, &["limit is 1 queued task"]);
     assert!(
         !refused.stderr.contains("sending it again"),
         "{}",
@@ -51,17 +49,9 @@ fn project_limits_its_tasks() {
     );
     let reason = "the project's limit of $0.00 a day is reached, until 00:00 UTC";
     let shown = as_ada(&["show", &task]);
-    assert!(
-        shown.stdout.contains(&format!("waits: {reason}")),
-        "{}",
-        shown.stdout
-    );
+    assert_contains(&shown.stdout, &[&format!("waits: {reason}")]);
     let listed = as_ada(&["list"]);
-    assert!(
-        listed.stderr.contains(&format!("1 task waits: {reason}")),
-        "{}",
-        listed.stderr
-    );
+    assert_contains(&listed.stderr, &[&format!("1 task waits: {reason}")]);
     let other = fleet.run(&["show", &task]);
     assert_ne!(other.code, 0, "{}", other.stdout);
 
@@ -85,16 +75,8 @@ fn project_limits_its_tasks() {
 
     let shown = fleet.run(&["projects", "show", "web"]);
     shown.assert_code(0);
-    assert!(
-        shown.stdout.contains("at most 1 task queued"),
-        "{}",
-        shown.stdout
-    );
-    assert!(
-        shown.stdout.contains("0 running, 1 queued, $0.00 today"),
-        "{}",
-        shown.stdout
-    );
+    let usage = ["at most 1 task queued", "0 running, 1 queued, $0.00 today"];
+    assert_contains(&shown.stdout, &usage);
     let allowed = [
         "projects",
         "update",
@@ -109,11 +91,7 @@ fn project_limits_its_tasks() {
     let settings = serde_json::json!({"repositories": ["/none/*"], "max_queued": 1});
     assert_eq!(listed[1]["settings"], settings, "{listed}");
     let refused = as_ada(&submit);
-    assert!(
-        refused.stderr.contains("allowed: /none/*"),
-        "{}",
-        refused.stderr
-    );
+    assert_contains(&refused.stderr, &["allowed: /none/*"]);
     let worker = fleet.worker("w");
     let watched = as_ada(&["watch", &task, "--format", "json"]);
     watched.assert_code(0);
