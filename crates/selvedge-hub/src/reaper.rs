@@ -85,9 +85,9 @@ pub(crate) async fn purge_expired(hub: Arc<Hub>) {
             hub.store.purge_audit(keep_audit, PURGE_BATCH).await,
         ]
         .map(|removed| {
-            let shown =
+            let log_error =
                 |error: &HubStoreError| tracing::error!(%error, "cannot remove expired data");
-            removed.inspect_err(shown).is_ok_and(|count| count > 0)
+            removed.inspect_err(log_error).is_ok_and(|count| count > 0)
         });
         sleep(if removed.contains(&true) {
             PURGE_PAUSE

@@ -146,7 +146,7 @@ pub(crate) async fn retry_all(
         let Some((_, body)) = hub.store.task(of).await? else {
             continue;
         };
-        // For requests at the same time.
+        // Concurrent requests retry a task only once.
         let key = format!("selvedge:bulk-retry:{of}");
         let retried = match submit_again(hub, actor, of, &body, Some(&key)).await {
             Ok(answer) => RetriedTask {
