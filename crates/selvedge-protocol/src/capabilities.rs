@@ -47,7 +47,7 @@ impl WorkerCapabilities {
 pub struct WorkerQuarantine {
     /// When it ends.
     pub until: Timestamp,
-    /// The reason: the number of failures and the last one.
+    /// The reason: the number of failures, and the last one if it was in a task of the reader's project.
     pub reason: String,
 }
 

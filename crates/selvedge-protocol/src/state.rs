@@ -46,6 +46,9 @@ impl TaskState {
         Self::Dead,
     ];
 
+    /// The states of a task that a worker holds.
+    pub const HELD: [Self; 3] = [Self::Offered, Self::Running, Self::Cancelling];
+
     /// The state that follows from an outcome; `None` for an interrupted run, which continues.
     pub const fn from_outcome(outcome: Outcome) -> Option<Self> {
         Some(match outcome {

@@ -77,10 +77,7 @@ impl HubBackend {
             made
         };
         drop(sums);
-        let workers = self.hub.sessions.workers().into_iter();
-        let workers: Vec<_> = workers
-            .map(|worker| (worker.worker, worker.connected, worker.tasks.len()))
-            .collect();
+        let workers = self.hub.sessions.worker_states();
         let changes = self.hub.change_count();
         Ok(fingerprint(&format!("{known}{workers:?}{changes}")))
     }
@@ -147,7 +144,7 @@ impl HubBackend {
         let sandbox = match &parts {
             Some(_) => String::new(),
             None => sessions
-                .workers()
+                .workers_of(&view.project)
                 .into_iter()
                 .find(|worker| Some(worker.worker.as_str()) == lease.worker.as_deref())
                 .and_then(|worker| worker.sandbox)

@@ -196,7 +196,7 @@ pub(super) async fn fleet(
         .await
         .map_err(store_failure)?;
     for worker in visible {
-        workers.push(load_worker(hub, &project, worker).await?);
+        workers.push(load_worker(hub, worker).await?);
     }
     Ok(FleetOverview {
         workers,
@@ -222,17 +222,12 @@ fn median(mut latencies: Vec<i64>) -> Option<u64> {
     Some(u64::try_from(*middle).unwrap_or(0))
 }
 
-/// A worker, with the titles of its tasks of this project.
-async fn load_worker(
-    hub: &Hub,
-    project: &str,
-    worker: WorkerRow,
-) -> Result<WorkerSummary, DashboardError> {
+/// A worker, with the titles of its tasks.
+async fn load_worker(hub: &Hub, worker: WorkerRow) -> Result<WorkerSummary, DashboardError> {
     let mut runs = Vec::new();
     for task in &worker.tasks {
         let found = hub.store().task(*task).await.map_err(store_failure)?;
-        let own = found.filter(|(view, _)| view.project == project);
-        runs.extend(own.map(|(view, _)| (task.to_string(), view.title)));
+        runs.extend(found.map(|(view, _)| (task.to_string(), view.title)));
     }
     Ok(WorkerSummary {
         runs,

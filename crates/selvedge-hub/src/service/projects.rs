@@ -88,13 +88,9 @@ pub(crate) async fn visible_workers(
     hub: &Hub,
     project: &str,
 ) -> Result<Vec<WorkerRow>, HubStoreError> {
-    let mut workers = hub.sessions.workers();
-    workers.retain(|worker| worker.project.as_ref().is_none_or(|own| own == project));
+    let mut workers = hub.sessions.workers_of(project);
     let filter = ListFilter {
-        states: TaskState::ALL
-            .into_iter()
-            .filter(|state| !state.is_terminal() && *state != TaskState::Queued)
-            .collect(),
+        states: TaskState::HELD.to_vec(),
         project: Some(project.to_owned()),
         ..ListFilter::default()
     };

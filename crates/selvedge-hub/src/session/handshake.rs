@@ -11,12 +11,14 @@ use selvedge_protocol::{
 use selvedge_store::fault;
 use selvedge_store::hub::{ApiToken, ChangeAnswer, HubStoreError, ListFilter, TaskChange};
 
+use super::registry::SessionHandle;
 use crate::hub::Hub;
 
 /// An answer for each lease that the worker holds; `None` if the store fails.
 pub(super) async fn answer_held_leases(
     hub: &Hub,
     identity: &ApiToken,
+    handle: &SessionHandle,
     hello: &Hello,
 ) -> Option<Vec<LeaseRenewal>> {
     let mut answers = Vec::new();
@@ -30,7 +32,7 @@ pub(super) async fn answer_held_leases(
             verdict,
         });
     }
-    if let Err(error) = withdraw_unknown_offers(hub, identity, hello).await {
+    if let Err(error) = withdraw_unknown_offers(hub, identity, handle, hello).await {
         tracing::warn!(%error, "cannot withdraw a worker's earlier offers; they remain until they expire");
     }
     Some(answers)
@@ -95,12 +97,13 @@ pub(super) fn served_project(identity: &ApiToken) -> Option<String> {
 async fn withdraw_unknown_offers(
     hub: &Hub,
     identity: &ApiToken,
+    handle: &SessionHandle,
     hello: &Hello,
 ) -> Result<(), HubStoreError> {
     let held: HashSet<TaskId> = hello.held.iter().map(|held| held.lease.task_id).collect();
     let filter = ListFilter {
         states: vec![TaskState::Offered],
-        worker: Some(hello.worker.clone()),
+        worker: Some(handle.worker().to_owned()),
         project: served_project(identity),
         ..ListFilter::default()
     };

@@ -15,7 +15,7 @@ use selvedge_store::fault;
 use selvedge_store::hub::{ChangeAnswer, ChangeOutcome, HubStoreError, TaskChange};
 
 use super::handshake;
-use super::quarantine::FailedWork;
+use super::quarantine::{FailedWork, TaskFailure};
 use super::registry::SessionHandle;
 use crate::hub::Hub;
 
@@ -178,12 +178,12 @@ async fn write_entry(
         match health {
             Some(HealthSign::Works) => hub.sessions.record_success(&handle),
             Some(HealthSign::Fails(reason)) => {
-                let failed = FailedWork::Task(key.task_id);
-                let rules = &hub.settings.quarantine;
-                hub.sessions.record_failure(&handle, failed, &reason, rules);
+                let failed = |_| FailedWork::Task(key.task_id);
+                record_failure(&hub, &handle, key.task_id, reason, failed).await;
             }
             Some(HealthSign::RunFailed(reason)) => {
-                record_failed_run(&hub, &handle, key.task_id, &reason).await;
+                let failed = |place: Option<String>| FailedWork::RunsIn(place.unwrap_or_default());
+                record_failure(&hub, &handle, key.task_id, reason, failed).await;
             }
             Some(HealthSign::Incapable(_)) | None => {}
         }
@@ -191,15 +191,24 @@ async fn write_entry(
     change_reply(key, seq, verdict)
 }
 
-async fn record_failed_run(hub: &Hub, handle: &SessionHandle, task: TaskId, reason: &str) {
+/// Counts a failure of a task's infrastructure; what failed may depend on the task's repository or folder.
+async fn record_failure(
+    hub: &Hub,
+    handle: &SessionHandle,
+    task: TaskId,
+    reason: String,
+    failed: impl FnOnce(Option<String>) -> FailedWork,
+) {
     match hub.store.task(task).await {
         Ok(Some((view, _))) => {
-            let failed = FailedWork::RunsIn(view.place.unwrap_or_default());
+            let project = view.project;
+            let failure = TaskFailure { project, reason };
             let rules = &hub.settings.quarantine;
-            hub.sessions.record_failure(handle, failed, reason, rules);
+            let failed = failed(view.place);
+            hub.sessions.record_failure(handle, failed, failure, rules);
         }
         Ok(None) => {}
-        Err(error) => tracing::warn!(%error, %task, "cannot count the failure of a run"),
+        Err(error) => tracing::warn!(%error, %task, "cannot count the failure of a worker"),
     }
 }
 

@@ -124,13 +124,17 @@ impl WorkerSession {
                 tracing::warn!(%error, "a worker was refused");
                 let (code, ended) = match error {
                     WorkerRefusedError::NameInUse(_) => (CLOSE_NAME_IN_USE, SessionEnd::NameInUse),
-                    WorkerRefusedError::TooLong => (close_code::POLICY, SessionEnd::ProtocolError),
+                    WorkerRefusedError::TooLong | WorkerRefusedError::InvalidName => {
+                        (close_code::POLICY, SessionEnd::ProtocolError)
+                    }
                 };
                 close_with(&mut sink, code, &error.to_string()).await;
                 return ended;
             }
         };
-        let ended = match handshake::answer_held_leases(&self.hub, &self.identity, &hello).await {
+        let answers =
+            handshake::answer_held_leases(&self.hub, &self.identity, &handle, &hello).await;
+        let ended = match answers {
             None => SessionEnd::Disconnected,
             Some(answers) => {
                 let welcome = handshake::welcome_message(&self.hub, answers.clone());

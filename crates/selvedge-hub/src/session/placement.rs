@@ -1,8 +1,10 @@
 //! Why no worker can take a task: labels, agents, folders, quarantines, and what workers have declined.
 
 use selvedge_core::model::TaskId;
-use selvedge_protocol::{WorkerCapabilities, WorkerQuarantine};
+use selvedge_protocol::WorkerCapabilities;
 use selvedge_store::hub::{NewTask, TaskView};
+
+use super::quarantine::Quarantine;
 
 /// What a task needs of a worker.
 #[derive(Debug, Clone, Copy)]
@@ -64,7 +66,7 @@ pub(super) struct Candidate<'a> {
     pub(super) project: Option<&'a str>,
     pub(super) labels: &'a [String],
     pub(super) capabilities: Option<&'a WorkerCapabilities>,
-    pub(super) quarantine: Option<&'a WorkerQuarantine>,
+    pub(super) quarantine: Option<&'a Quarantine>,
     /// Why it cannot run the task, as it found out when it tried.
     pub(super) declined: Option<&'a str>,
 }
@@ -74,9 +76,15 @@ pub(super) fn why_unschedulable(
     needs: TaskNeeds<'_>,
     mut workers: Vec<Candidate<'_>>,
 ) -> Option<String> {
+    let is_any_connected = !workers.is_empty();
     workers.retain(|worker| worker.project.is_none_or(|own| own == needs.project));
     if workers.is_empty() {
-        return Some("no worker is connected".to_owned());
+        let problem = if is_any_connected {
+            "no connected worker takes tasks of this project"
+        } else {
+            "no worker is connected"
+        };
+        return Some(problem.to_owned());
     }
     let has_labels = |worker: &Candidate<'_>| {
         let mut needed = needs.labels.iter();
@@ -143,7 +151,7 @@ pub(super) fn why_unschedulable(
     Some(format!(
         "every suitable worker is quarantined; worker `{name}` until {}: {}",
         quarantine.until.strftime("%F %R UTC"),
-        quarantine.reason
+        quarantine.shown_to(needs.project).reason
     ))
 }
 

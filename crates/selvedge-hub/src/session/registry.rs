@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
 use super::placement::{self, Candidate, TaskNeeds};
-use super::quarantine::{BlamelessFailures, FailedWork, FailureRecord, QuarantineRules};
+use super::quarantine::{
+    BlamelessFailures, FailedWork, FailureRecord, Quarantine, QuarantineRules, TaskFailure,
+};
 
 /// How long a worker is not offered a task again after declining it: at first it may still be cleaning up
 /// after an earlier lease. The pause doubles each time, up to the maximum.
@@ -41,6 +43,7 @@ pub(crate) struct SessionHandle {
 }
 
 impl SessionHandle {
+    /// The worker's name, with its project.
     pub(crate) fn worker(&self) -> &str {
         &self.worker
     }
@@ -94,7 +97,10 @@ impl ConnectedWorker {
 /// A connected worker, as hubs report it to each other.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PeerWorker {
+    /// Without its quarantine.
     row: WorkerRow,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quarantine: Option<Quarantine>,
     since: Timestamp,
     /// Different for each process; empty from a hub of an earlier release.
     #[serde(default)]
@@ -113,6 +119,9 @@ pub(crate) enum WorkerRefusedError {
          give the worker a shorter --name"
     )]
     TooLong,
+    /// The name looks like that of a worker of a project.
+    #[error("the name of a worker contains no `/`; give the worker another --name")]
+    InvalidName,
 }
 
 /// When a worker declined a task, and for how long it is not offered again.
@@ -130,7 +139,8 @@ impl DeclinedOffer {
     }
 }
 
-/// All workers, by name.
+/// All workers, by name. The name of a worker that takes only the tasks of one project is `PROJECT/NAME`, so that it
+/// never replaces, and gets no message for, a worker of another project.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerRegistry {
     workers: Mutex<BTreeMap<String, ConnectedWorker>>,
@@ -155,6 +165,13 @@ impl WorkerRegistry {
         if identity.iter().any(|text| text.len() > MAX_IDENTITY_BYTES) {
             return Err(WorkerRefusedError::TooLong);
         }
+        if hello.worker.contains('/') {
+            return Err(WorkerRefusedError::InvalidName);
+        }
+        let name = match &project {
+            Some(project) => format!("{project}/{}", hello.worker),
+            None => hello.worker.clone(),
+        };
         let number = self.next_session.fetch_add(1, Ordering::Relaxed);
         let mut hello = hello.clone();
         limit_announcement(&mut hello);
@@ -164,14 +181,14 @@ impl WorkerRegistry {
         labels.dedup();
         let mut workers = self.workers.lock();
         let is_other_process = |boot_id: &str| !boot_id.is_empty() && boot_id != hello.boot_id;
-        let is_alive_here = workers.get(&hello.worker).is_some_and(|other| {
+        let is_alive_here = workers.get(&name).is_some_and(|other| {
             other.outgoing.as_ref().is_some_and(|it| !it.is_closed())
                 && is_other_process(&other.hello.boot_id)
                 && other.last_heard.elapsed() < alive_within
         });
         let is_alive_at_peer = || {
             let peers = self.peer_workers.lock();
-            let other = peers.get(&hello.worker);
+            let other = peers.get(&name);
             other.is_some_and(|other| is_other_process(&other.boot_id))
         };
         if is_alive_here || is_alive_at_peer() {
@@ -180,7 +197,7 @@ impl WorkerRegistry {
         if workers.len() >= MAX_REMEMBERED {
             workers.retain(|_, worker| worker.outgoing.is_some());
         }
-        let before = workers.remove(&hello.worker);
+        let before = workers.remove(&name);
         let worker = ConnectedWorker {
             number,
             outgoing: Some(outgoing),
@@ -198,7 +215,6 @@ impl WorkerRegistry {
             since: Timestamp::now(),
             hello,
         };
-        let name = worker.hello.worker.clone();
         workers.insert(name.clone(), worker);
         Ok(SessionHandle {
             worker: name,
@@ -261,7 +277,7 @@ impl WorkerRegistry {
         &self,
         handle: &SessionHandle,
         failed: FailedWork,
-        reason: &str,
+        failure: TaskFailure,
         rules: &QuarantineRules,
     ) {
         let mut workers = self.workers.lock();
@@ -274,10 +290,12 @@ impl WorkerRegistry {
         let was_quarantined = failures.quarantine().is_some();
         let others = workers.values_mut().map(|worker| &mut worker.failures);
         let mut blameless = self.blameless_failures.lock();
-        blameless.record_failure(failed, reason, &mut failures, others, rules);
+        let now = Instant::now();
+        blameless.record_failure(failed, failure, &mut failures, others, rules, now);
         if let Some(quarantine) = failures.quarantine().filter(|_| !was_quarantined) {
             let (worker, until) = (&handle.worker, quarantine.until);
-            tracing::warn!(worker, %until, reason = quarantine.reason, "worker quarantined");
+            let reason = quarantine.full_reason();
+            tracing::warn!(worker, %until, reason, "worker quarantined");
         }
         if let Some(own) = workers.get_mut(&handle.worker) {
             own.failures = failures;
@@ -408,25 +426,46 @@ impl WorkerRegistry {
             project: peer.row.project.as_deref(),
             labels: &peer.row.labels,
             capabilities: peer.row.capabilities.as_ref(),
-            quarantine: peer.row.quarantine.as_ref(),
+            quarantine: peer.quarantine.as_ref(),
             declined: None,
         });
         placement::why_unschedulable(needs, here.chain(at_peers).collect())
     }
 
-    /// For people: the current and former workers of this hub, and those connected to peers.
-    pub(crate) fn workers(&self) -> Vec<WorkerRow> {
+    /// For readers of a project: the current and former workers of this hub that take its tasks, and those connected to
+    /// peers.
+    pub(crate) fn workers_of(&self, project: &str) -> Vec<WorkerRow> {
+        let takes_tasks = |row: &WorkerRow| row.project.as_ref().is_none_or(|own| own == project);
+        let workers = self.all_workers().into_iter();
+        let visible = workers.filter(|(row, _)| takes_tasks(row));
+        let rows = visible.map(|(row, quarantine)| WorkerRow {
+            quarantine: quarantine.map(|it| it.shown_to(project)),
+            ..row
+        });
+        rows.collect()
+    }
+
+    /// Of each worker, its name, whether it is connected, and its number of tasks.
+    pub(crate) fn worker_states(&self) -> Vec<(String, bool, usize)> {
+        let workers = self.all_workers().into_iter();
+        let states = workers.map(|(row, _)| (row.worker, row.connected, row.tasks.len()));
+        states.collect()
+    }
+
+    /// All workers with their quarantines, ordered by name.
+    fn all_workers(&self) -> Vec<(WorkerRow, Option<Quarantine>)> {
         let peers = self.peer_workers.lock().clone();
-        let mut rows: BTreeMap<String, WorkerRow> = peers
+        let mut all: BTreeMap<String, _> = peers
             .into_iter()
-            .map(|(name, worker)| (name, worker.row))
+            .map(|(name, peer)| (name, (peer.row, peer.quarantine)))
             .collect();
         for (name, worker) in self.workers.lock().iter() {
-            if worker.outgoing.is_some() || !rows.contains_key(name) {
-                rows.insert(name.clone(), worker_row(name, worker));
+            if worker.outgoing.is_some() || !all.contains_key(name) {
+                let quarantine = worker.failures.quarantine().cloned();
+                all.insert(name.clone(), (worker_row(name, worker), quarantine));
             }
         }
-        rows.into_values().collect()
+        all.into_values().collect()
     }
 
     /// For peers: the workers connected here. The value changes only when more than time has changed.
@@ -440,6 +479,7 @@ impl WorkerRegistry {
                 last_seen_at: worker.since,
                 ..worker_row(name, worker)
             },
+            quarantine: worker.failures.quarantine().cloned(),
             since: worker.since,
             boot_id: worker.hello.boot_id.clone(),
         })
@@ -467,6 +507,7 @@ impl WorkerRegistry {
     }
 }
 
+/// A worker without its quarantine, whose reason depends on the reader.
 fn worker_row(name: &str, worker: &ConnectedWorker) -> WorkerRow {
     let mut tasks: Vec<TaskId> = worker.held.iter().map(|held| held.task_id).collect();
     tasks.sort_unstable();
@@ -481,7 +522,7 @@ fn worker_row(name: &str, worker: &ConnectedWorker) -> WorkerRow {
         tasks,
         sandbox: worker.hello.sandbox.clone(),
         capabilities: worker.hello.capabilities.clone(),
-        quarantine: worker.failures.quarantine().cloned(),
+        quarantine: None,
         lost_leases: worker.lost_leases,
         last_seen_at: worker.last_seen,
     }

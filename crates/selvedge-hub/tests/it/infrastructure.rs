@@ -58,6 +58,25 @@ pub(crate) async fn failing_worker_is_quarantined(database: TestDatabase) {
         "infrastructure failures in 2 tasks in a row; the last one: no space left on device";
     assert_eq!(quarantine["reason"], reason, "{workers}");
     assert!(quarantine["until"].is_string());
+    // Readers of another project do not see the text of a task.
+    let admin = hub.token(&[Scope::Admin]).await;
+    let web = json!({"name": "web"});
+    assert_eq!(hub.post("/api/v1/projects", &admin, &web).await.status, 201);
+    let web = hub.token_of("web", &[Scope::Submit]).await;
+    let task = hub.submit(&web, &json!({"description": "x"})).await;
+    let cookie = crate::access::sign_in(&hub, &web).await;
+    let headers = format!("Cookie: {cookie}\r\n");
+    for page in [
+        hub.get("/api/v1/workers", &web).await,
+        hub.get(&format!("/api/v1/tasks/{task}"), &web).await,
+        hub.request("GET", "/fleet", None, &headers, b"").await,
+    ] {
+        let (shown, hidden) = ("in 2 tasks in a row", "no space left on device");
+        assert!(page.body.contains(shown), "{page:?}");
+        assert!(!page.body.contains(hidden), "{page:?}");
+    }
+    hub.post(&format!("/api/v1/tasks/{task}/cancel"), &web, &json!({}))
+        .await;
     let task = hub.submit(&submit, &json!({"description": "x"})).await;
     let path = format!("/api/v1/tasks/{task}");
     let waiting = hub.get(&path, &submit).await.json();

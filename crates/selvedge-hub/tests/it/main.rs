@@ -69,6 +69,7 @@ over_both!(
     submitting::list_is_filtered_and_paged_and_cancel_is_immediate,
     submitting::blob_upload_is_resumed_and_verified,
     projects::token_of_a_project_sees_and_changes_nothing_of_another,
+    projects::worker_of_a_project_is_not_that_of_another,
     projects::limits_of_a_project_refuse_or_delay_tasks,
     webhooks::webhook_is_signed_and_repeated_until_accepted,
     webhooks::webhook_filters_events_and_gives_up_on_410,

@@ -1,14 +1,16 @@
 //! Projects: a token of one sees and changes nothing of another one, and their limits.
 
 use selvedge_hub::{OPERATIONS, OperationAccess};
-use selvedge_protocol::{FileRef, Scope};
+use selvedge_protocol::{FileRef, HubMessage, Scope, WorkerMessage};
 use selvedge_store::hub::{ListFilter, NewLoginSession, NewSessionOwner, TaskChange};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::harness::{
-    HttpAnswer, TestDatabase, TestHub, TestWorker, begin_run, by_test, entry, hello, submit_report,
+    HttpAnswer, TEST_TIMEOUT, TestDatabase, TestHub, TestWorker, begin_run, by_test, entry, hello,
+    submit_report,
 };
 
 const ALL_SCOPES: [Scope; 2] = [Scope::Admin, Scope::Worker];
@@ -256,6 +258,66 @@ pub(crate) async fn token_of_a_project_sees_and_changes_nothing_of_another(datab
     let reader = hub.token(&[Scope::Read]).await;
     let hidden = hub.get("/api/v1/projects/web", &reader).await;
     assert_eq!(hidden.status, 404, "{hidden:?}");
+}
+
+pub(crate) async fn worker_of_a_project_is_not_that_of_another(database: TestDatabase) {
+    let hub = TestHub::with_database(database).await;
+    let admin = hub.token(&ALL_SCOPES).await;
+    for name in ["web", "ops"] {
+        let request = json!({"name": name});
+        let answer = hub.post("/api/v1/projects", &admin, &request).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+    }
+    let (web, ops) = (
+        hub.named_token("web-admin", "web", &ALL_SCOPES).await,
+        hub.named_token("ops-admin", "ops", &ALL_SCOPES).await,
+    );
+    let connect = async |token: &str, name: &str, boot_id: &str| {
+        let mut hello = hello(name);
+        boot_id.clone_into(&mut hello.boot_id);
+        TestWorker::connect(&hub, token, &hello).await
+    };
+    let submit = async |token: &str| hub.submit(token, &json!({"description": "x"})).await;
+    let unplaceable = async |task: &str| {
+        let path = format!("/api/v1/tasks/{task}");
+        hub.get(&path, &ops).await.json()["unplaceable"].clone()
+    };
+    let (mut of_web, _) = connect(&web, "one", "of web").await;
+    let of_ops = submit(&ops).await;
+    let reason = "no connected worker takes tasks of this project";
+    assert_eq!(unplaceable(&of_ops).await, reason);
+    // Both are connected under the same name, and neither gets what is for the other one.
+    let (mut shared, _) = connect(&admin, "one", "shared").await;
+    let assigned = shared.next_assignment().await.lease;
+    assert_eq!(assigned.task_id.to_string(), of_ops);
+    let of_web_task = submit(&web).await;
+    let lease = of_web.next_assignment().await.lease;
+    assert_eq!(lease.task_id.to_string(), of_web_task);
+    let accept = WorkerMessage::TaskAccept { lease };
+    of_web.send_acknowledged(&accept, 0).await;
+    let path = format!("/api/v1/tasks/{of_ops}/cancel");
+    let accept = WorkerMessage::TaskAccept { lease: assigned };
+    shared.send_acknowledged(&accept, 0).await;
+    assert_eq!(hub.post(&path, &ops, &json!({})).await.status, 202);
+    let HubMessage::Cancel { key, .. } = shared.next().await else {
+        panic!("no cancellation");
+    };
+    assert_eq!(key.task_id.to_string(), of_ops);
+    let path = format!("/api/v1/tasks/{of_web_task}/cancel");
+    assert_eq!(hub.post(&path, &web, &json!({})).await.status, 202);
+    let HubMessage::Cancel { key, .. } = of_web.next().await else {
+        panic!("no cancellation");
+    };
+    assert_eq!(key.task_id.to_string(), of_web_task);
+    let workers = hub.get("/api/v1/workers", &web).await.json();
+    let names = workers["workers"].as_array().unwrap().iter();
+    let names: Vec<_> = names.map(|row| row["worker"].as_str().unwrap()).collect();
+    assert_eq!(names, ["one", "web/one"]);
+    // A shared worker cannot take the name of a project's.
+    let mut forged = TestWorker::open(&hub, &admin).await;
+    forged.send(&WorkerMessage::Hello(hello("web/one"))).await;
+    let reason = timeout(TEST_TIMEOUT, forged.close_reason()).await.unwrap();
+    assert!(reason.contains("contains no `/`"), "{reason}");
 }
 
 pub(crate) async fn limits_of_a_project_refuse_or_delay_tasks(database: TestDatabase) {

@@ -163,11 +163,8 @@ impl LeaseState {
     }
 
     /// Whether a worker holds it.
-    pub const fn is_held(&self) -> bool {
-        matches!(
-            self.state,
-            TaskState::Offered | TaskState::Running | TaskState::Cancelling
-        )
+    pub fn is_held(&self) -> bool {
+        TaskState::HELD.contains(&self.state)
     }
 
     /// Whether this credential of the task belongs to the latest assignment, which may have ended.
