@@ -28,14 +28,22 @@ pub(super) struct TokenParams {
 }
 
 /// The project whose tokens a request is about.
-fn administered_project(caller: &Caller, named: Option<String>) -> Result<String, ApiError> {
-    match named {
-        Some(named) if named != caller.0.project && !caller.is_of_default_project() => {
-            Err(ApiError::other_project())
-        }
-        Some(named) => Ok(named),
-        None => Ok(caller.0.project.clone()),
+async fn administered_project(
+    hub: &Hub,
+    caller: &Caller,
+    named: Option<String>,
+) -> Result<String, ApiError> {
+    let Some(named) = named.filter(|named| *named != caller.0.project) else {
+        return Ok(caller.0.project.clone());
+    };
+    if !caller.is_of_default_project() {
+        return Err(ApiError::other_project());
     }
+    if find_project(hub, &named).await?.is_none() {
+        let detail = format!("unknown project `{named}`");
+        return Err(ApiError::field("project", detail));
+    }
+    Ok(named)
 }
 
 pub(super) async fn list(
@@ -43,7 +51,7 @@ pub(super) async fn list(
     Extension(caller): Extension<Caller>,
     QueryParams(params): QueryParams<TokenParams>,
 ) -> Result<Json<TokenPage>, ApiError> {
-    let project = administered_project(&caller, params.project)?;
+    let project = administered_project(&hub, &caller, params.project).await?;
     let all = hub.store.list_tokens().await?;
     let own = all.iter().filter(|identity| identity.project == project);
     Ok(Json(TokenPage {
@@ -66,11 +74,7 @@ pub(super) async fn create_token(
     if lasts.is_some_and(|lasts| lasts <= 0) {
         return Err(ApiError::field("expires_at", "must be in the future"));
     }
-    let project = administered_project(&caller, request.project)?;
-    if project != caller.0.project && find_project(&hub, &project).await?.is_none() {
-        let detail = format!("unknown project `{project}`");
-        return Err(ApiError::field("project", detail));
-    }
+    let project = administered_project(&hub, &caller, request.project).await?;
     let mut generated = generate_token(name, &project, &request.scopes, lasts)
         .map_err(|_| ApiError::no_random_numbers())?;
     generated.identity.created_by = Actor::from(caller).into();

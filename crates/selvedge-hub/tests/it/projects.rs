@@ -247,6 +247,8 @@ pub(crate) async fn token_of_a_project_sees_and_changes_nothing_of_another(datab
     assert_eq!(refused.status, 403, "{refused:?}");
     let unknown = hub.post("/api/v1/tokens", &admin, &elsewhere("none")).await;
     assert_eq!(unknown.status, 422, "{unknown:?}");
+    let unknown = hub.get("/api/v1/tokens?project=none", &admin).await;
+    assert_eq!(unknown.status, 422, "{unknown:?}");
     let made = hub.post("/api/v1/tokens", &admin, &elsewhere("web")).await;
     assert_eq!(made.json()["project"], "web", "{made:?}");
     let listed = hub.get("/api/v1/tokens?project=web", &admin).await.json();
