@@ -35,6 +35,7 @@ pub struct ProjectSettings {
 
 /// Creates a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ProjectRequest {
     /// Its name: 1 to 63 lower-case letters, digits, `-`, `_` and `.`, beginning with a letter or a digit.
     pub name: String,

@@ -124,7 +124,10 @@ fn merge_settings(
         return Err(ApiError::bad_request("the settings have no JSON form"));
     };
     merged.extend(changes);
-    merged.retain(|_, value| !value.is_null());
+    // Limits can be `null`; all repositories are allowed without patterns.
+    if merged.get("repositories").is_some_and(Value::is_null) {
+        merged.remove("repositories");
+    }
     Ok(parse_json(Value::Object(merged).to_string().as_bytes())?)
 }
 
@@ -171,6 +174,13 @@ fn check_settings(settings: &ProjectSettings) -> Result<(), ApiError> {
             "must be at most {MAX_PATTERNS} patterns of at most {MAX_PATTERN_CHARS} characters"
         );
         return Err(ApiError::field("repositories", detail));
+    }
+    // No address with such a character is allowed.
+    if patterns.iter().any(|it| it.contains(char::is_control)) {
+        return Err(ApiError::field(
+            "repositories",
+            "must not contain control characters",
+        ));
     }
     RepositoryPatterns::new(patterns)
         .map(drop)

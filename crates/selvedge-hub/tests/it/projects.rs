@@ -338,6 +338,8 @@ pub(crate) async fn limits_of_a_project_refuse_or_delay_tasks(database: TestData
         json!({"name": "../x"}),
         json!({"name": "x", "settings": {"max_runing": 1}}),
         json!({"name": "x", "settings": {"repositories": ["a{b"]}}),
+        json!({"name": "x", "settings": {"repositories": ["a\u{0}"]}}),
+        json!({"name": "x", "max_running": 1}),
     ] {
         let answer = hub.post("/api/v1/projects", &admin, &invalid).await;
         assert_eq!(answer.status, 422, "{answer:?}");
@@ -376,8 +378,14 @@ pub(crate) async fn limits_of_a_project_refuse_or_delay_tasks(database: TestData
     }
     // Without the limit, they are assigned; a limit that is not named stays.
     let (mut worker, _) = TestWorker::connect(&hub, &admin, &hello("w")).await;
-    let change = json!({"max_running": null}).to_string();
     let path = "/api/v1/projects/web";
+    for invalid in [r#"{"max_runing": null}"#, r#"{"max_runing": 1}"#] {
+        let answer = hub.request("PATCH", path, Some(&admin), "", invalid.as_bytes());
+        let answer = answer.await;
+        assert_eq!(answer.status, 422, "{answer:?}");
+        assert!(answer.body.contains("max_runing"), "{answer:?}");
+    }
+    let change = json!({"max_running": null}).to_string();
     let changed = hub
         .request("PATCH", path, Some(&admin), "", change.as_bytes())
         .await;
