@@ -144,7 +144,7 @@ pub trait TokenStore: Send + Sync {
     fn insert_token(&self, token: NewApiToken) -> StoreFuture<'_, ApiToken>;
     /// Inserts a token only if there are none yet.
     fn insert_first_token(&self, token: NewApiToken) -> StoreFuture<'_, Option<ApiToken>>;
-    /// The token whose secret has this hash, unless it is revoked or expired.
+    /// The token whose secret has this hash, unless it is revoked or expired, or its project was deleted.
     fn find_token_by_hash(&self, hash: [u8; 32]) -> StoreFuture<'_, Option<ApiToken>>;
     /// All tokens.
     fn list_tokens(&self) -> StoreFuture<'_, Vec<ApiToken>>;
@@ -198,7 +198,7 @@ pub trait DatabaseStatus: Send + Sync {
 
 /// Webhooks, and the deliveries that changes of tasks added.
 pub trait WebhookStore: Send + Sync {
-    /// Inserts a webhook.
+    /// Inserts a webhook, unless its project was deleted.
     fn insert_webhook(&self, webhook: NewWebhook, by: AuditActor) -> StoreFuture<'_, ()>;
     /// The webhooks of a project, oldest first.
     fn webhooks(&self, project: String) -> StoreFuture<'_, Vec<Webhook>>;
@@ -219,7 +219,7 @@ pub trait WebhookStore: Send + Sync {
 
 /// Schedules.
 pub trait ScheduleStore: Send + Sync {
-    /// Inserts a schedule.
+    /// Inserts a schedule, unless its project was deleted.
     fn insert_schedule(&self, schedule: NewSchedule) -> StoreFuture<'_, ()>;
     /// The schedules of a project, oldest first.
     fn schedules(&self, project: String) -> StoreFuture<'_, Vec<Schedule>>;

@@ -25,12 +25,19 @@ pub(super) const AUDIT_CHANGED: &str =
 
 /// Whether a token `t` and a session `s` give access now.
 pub(super) fn token_is_valid() -> String {
-    format!("t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > {NOW})")
+    format!(
+        "t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > {NOW})
+         AND NOT EXISTS (SELECT 1 FROM project p WHERE p.name = t.project AND p.deleted_at IS NOT NULL)"
+    )
 }
 
-/// Whether the token of a session `s`, if it has one, is valid now.
+/// Whether the token of a session `s`, or the project of its person, is valid now.
 fn owner_is_valid() -> String {
-    format!("(s.token_id IS NULL OR ({}))", token_is_valid())
+    format!(
+        "(s.token_id IS NULL OR ({}))
+         AND NOT EXISTS (SELECT 1 FROM project p WHERE p.name = s.project AND p.deleted_at IS NOT NULL)",
+        token_is_valid()
+    )
 }
 
 fn session_is_open() -> String {

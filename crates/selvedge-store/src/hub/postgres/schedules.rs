@@ -21,10 +21,14 @@ impl ScheduleStore for PostgresHub {
     fn insert_schedule(&self, schedule: NewSchedule) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let sql = format!(
-                "WITH changed AS (
+                "WITH locked_project AS (
+                     SELECT deleted_at FROM project WHERE name = $7 FOR KEY SHARE
+                 ), changed AS (
                      INSERT INTO schedule (schedule_id, project, name, cron, body, created_by, created_by_token,
                                            created_at, next_at)
-                     VALUES ($6, $7, $8, $9, $10, $1, $2, {NOW}, $11) ON CONFLICT DO NOTHING
+                     SELECT $6, $7, $8, $9, $10, $1, $2, {NOW}, $11
+                     WHERE NOT EXISTS (SELECT 1 FROM locked_project WHERE deleted_at IS NOT NULL)
+                     ON CONFLICT DO NOTHING
                      RETURNING created_at AS at, project, schedule_id::text AS subject, name AS detail
                  )
                  {AUDIT_CHANGED}"

@@ -24,9 +24,13 @@ impl WebhookStore for PostgresHub {
     fn insert_webhook(&self, webhook: NewWebhook, by: AuditActor) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let sql = format!(
-                "WITH changed AS (
+                "WITH locked_project AS (
+                     SELECT deleted_at FROM project WHERE name = $7 FOR KEY SHARE
+                 ), changed AS (
                      INSERT INTO webhook (webhook_id, project, name, url, format, events, secret, created_at)
-                     VALUES ($6, $7, $8, $9, $10, $11, $12, {NOW}) ON CONFLICT DO NOTHING
+                     SELECT $6, $7, $8, $9, $10, $11, $12, {NOW}
+                     WHERE NOT EXISTS (SELECT 1 FROM locked_project WHERE deleted_at IS NOT NULL)
+                     ON CONFLICT DO NOTHING
                      RETURNING created_at AS at, project, webhook_id::text AS subject, name AS detail
                  )
                  {AUDIT_CHANGED}"

@@ -21,17 +21,22 @@ use crate::hub::error::HubStoreError;
 use crate::hub::traits::{AuditStore, DatabaseStatus, StoreFuture};
 
 /// Whether a token `t` is valid at `:now`.
-pub(super) const TOKEN_IS_VALID: &str =
-    "t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :now)";
+pub(super) const TOKEN_IS_VALID: &str = "t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > :now) \
+     AND NOT EXISTS (SELECT 1 FROM project p WHERE p.name = t.project AND p.deleted_at IS NOT NULL)";
 /// Whether a session `s` has not ended by itself at `:now`.
 const SESSION_IS_OPEN: &str =
     "s.ended_at IS NULL AND s.expires_at > :now AND s.last_used_at + s.idle_ms > :now";
-/// Whether the token of a session `s`, if it has one, is valid at `:now`.
-const OWNER_IS_VALID: &str = "(s.token_id IS NULL OR (t.revoked_at IS NULL \
-    AND (t.expires_at IS NULL OR t.expires_at > :now)))";
 const SESSION_COLUMNS: &str = "s.session_id, s.created_at AS session_created_at, \
     s.last_used_at AS session_last_used_at, s.expires_at AS session_expires_at, s.idle_ms, \
     s.person, s.name AS person_name, s.project AS person_project, s.scopes AS person_scopes";
+
+/// Whether the token of a session `s`, or the project of its person, is valid at `:now`.
+fn owner_is_valid() -> String {
+    format!(
+        "(s.token_id IS NULL OR ({TOKEN_IS_VALID}))
+         AND NOT EXISTS (SELECT 1 FROM project p WHERE p.name = s.project AND p.deleted_at IS NOT NULL)"
+    )
+}
 
 /// Identifies a file, whatever its name is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,7 +182,8 @@ pub(super) fn find_session(
 ) -> Result<Option<LoginSession>, HubStoreError> {
     let mut query = db.prepare_cached(&format!(
         "SELECT {TOKEN_COLUMNS}, {SESSION_COLUMNS} FROM login_session s LEFT JOIN token t USING (token_id)
-         WHERE s.hash = :hash AND {SESSION_IS_OPEN} AND {OWNER_IS_VALID}"
+         WHERE s.hash = :hash AND {SESSION_IS_OPEN} AND {}",
+        owner_is_valid()
     ))?;
     let found = query.query_row(named_params! {":hash": hash, ":now": now}, |row| {
         Ok(read_session(row))
@@ -192,8 +198,9 @@ pub(super) fn list_sessions(
 ) -> Result<Vec<LoginSession>, HubStoreError> {
     let mut query = db.prepare_cached(&format!(
         "SELECT {TOKEN_COLUMNS}, {SESSION_COLUMNS} FROM login_session s LEFT JOIN token t USING (token_id)
-         WHERE coalesce(t.project, s.project) = :project AND {SESSION_IS_OPEN} AND {OWNER_IS_VALID}
-         ORDER BY s.created_at DESC, s.session_id DESC"
+         WHERE coalesce(t.project, s.project) = :project AND {SESSION_IS_OPEN} AND {}
+         ORDER BY s.created_at DESC, s.session_id DESC",
+        owner_is_valid()
     ))?;
     let mut rows = query.query(named_params! {":project": project, ":now": now})?;
     let mut sessions = Vec::new();
@@ -261,7 +268,8 @@ pub(super) fn find_ended_access(
     let mut session_query = db.prepare_cached(&format!(
         "SELECT EXISTS (
              SELECT 1 FROM login_session s LEFT JOIN token t USING (token_id)
-             WHERE s.session_id = :id AND {SESSION_IS_OPEN} AND {OWNER_IS_VALID})"
+             WHERE s.session_id = :id AND {SESSION_IS_OPEN} AND {})",
+        owner_is_valid()
     ))?;
     let mut ended = Vec::new();
     for (query, ids) in [(&mut token_query, tokens), (&mut session_query, sessions)] {

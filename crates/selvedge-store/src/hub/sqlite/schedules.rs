@@ -19,10 +19,11 @@ impl ScheduleStore for SqliteHub {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
             let (id, by, now) = (schedule.schedule_id.to_string(), &schedule.created_by, clock.now());
-            db.execute(
+            let added = db.execute(
                 "INSERT INTO schedule (schedule_id, project, name, cron, body, created_by, created_by_token,
                                        created_at, next_at)
-                 VALUES (:schedule_id, :project, :name, :cron, :body, :created_by, :created_by_token, :now, :next_at)",
+                 SELECT :schedule_id, :project, :name, :cron, :body, :created_by, :created_by_token, :now, :next_at
+                 WHERE NOT EXISTS (SELECT 1 FROM project WHERE name = :project AND deleted_at IS NOT NULL)",
                 named_params! {
                     ":schedule_id": id,
                     ":project": schedule.project,
@@ -35,6 +36,9 @@ impl ScheduleStore for SqliteHub {
                     ":next_at": schedule.next_at,
                 },
             )?;
+            if added == 0 {
+                return Ok(());
+            }
             let what = (AuditAction::CreateSchedule, id.as_str(), schedule.name.as_str());
             insert_audit(db, now, &schedule.project, by, what)
         }))

@@ -131,16 +131,17 @@ fn revoke(
 ) -> Result<RevokeOutcome, HubStoreError> {
     let id = token_id.to_string();
     let mut query = db.prepare_cached(&format!(
-        "SELECT {TOKEN_COLUMNS} FROM token t WHERE token_id = ?1"
+        "SELECT {TOKEN_COLUMNS}, {TOKEN_IS_VALID} AS is_valid FROM token t WHERE token_id = :id"
     ))?;
-    let found = query.query_row([&id], |row| Ok(read_token(row)));
-    let Some(token) = found.optional()?.transpose()? else {
+    let values = named_params! {":id": id, ":now": now};
+    let found = query.query_row(values, |row| Ok((read_token(row), row.get("is_valid")?)));
+    let Some((token, is_valid)) = found.optional()? else {
         return Ok(RevokeOutcome::NotFound);
     };
+    let token = token?;
     if token.revoked_at.is_some() {
         return Ok(RevokeOutcome::Revoked);
     }
-    let is_valid = token.expires_at.is_none_or(|at| at > now);
     let is_last = || -> Result<bool, HubStoreError> {
         Ok(db.query_row(
             &format!(

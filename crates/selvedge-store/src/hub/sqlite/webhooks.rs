@@ -31,9 +31,10 @@ impl WebhookStore for SqliteHub {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
             let (id, now) = (webhook.webhook_id.to_string(), clock.now());
-            db.execute(
+            let added = db.execute(
                 "INSERT INTO webhook (webhook_id, project, name, url, format, events, secret, created_at)
-                 VALUES (:webhook_id, :project, :name, :url, :format, :events, :secret, :now)",
+                 SELECT :webhook_id, :project, :name, :url, :format, :events, :secret, :now
+                 WHERE NOT EXISTS (SELECT 1 FROM project WHERE name = :project AND deleted_at IS NOT NULL)",
                 named_params! {
                     ":webhook_id": id,
                     ":project": webhook.project,
@@ -45,6 +46,9 @@ impl WebhookStore for SqliteHub {
                     ":now": now,
                 },
             )?;
+            if added == 0 {
+                return Ok(());
+            }
             let what = (AuditAction::CreateWebhook, id.as_str(), webhook.name.as_str());
             insert_audit(db, now, &webhook.project, &by, what)
         }))

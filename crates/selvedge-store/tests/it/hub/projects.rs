@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::model::MicroUsd;
-use selvedge_protocol::{CostEntry, ProjectSettings, ProjectUsage};
+use selvedge_protocol::{CostEntry, PersonId, ProjectSettings, ProjectUsage};
 use selvedge_store::hub::{
     Assignment, AuditAction, AuditOrder, AuditQuery, DeleteProjectOutcome, HubStore, NewApiToken,
-    NewProject, NewTask, NewWebhook, PollRequest, SubmitOutcome, TaskChange,
+    NewLoginSession, NewProject, NewSchedule, NewSessionOwner, NewTask, NewWebhook, Person,
+    PollRequest, SubmitOutcome, TaskChange,
 };
 use uuid::Uuid;
 
@@ -242,7 +243,36 @@ pub(super) async fn project_is_deleted_without_unfinished_tasks_only(fixture: St
         events: Vec::new(),
         secret: vec![1],
     };
-    store.insert_webhook(webhook, ada()).await.unwrap();
+    store.insert_webhook(webhook.clone(), ada()).await.unwrap();
+    let schedule = NewSchedule {
+        schedule_id: Uuid::from_u128(3),
+        project: "a".to_owned(),
+        name: "nightly".to_owned(),
+        cron: "0 3 * * *".to_owned(),
+        body: "{}".to_owned(),
+        created_by: ada(),
+        next_at: 1,
+    };
+    store.insert_schedule(schedule.clone()).await.unwrap();
+    let session = NewLoginSession {
+        session_id: Uuid::from_u128(4),
+        owner: NewSessionOwner::Person(Person {
+            id: PersonId {
+                issuer: "https://login.example".to_owned(),
+                subject: "1".to_owned(),
+            },
+            name: "Ada".to_owned(),
+            project: "a".to_owned(),
+            scopes: vec!["read".to_owned()],
+        }),
+        hash: [9; 32],
+        idle_ms: 3_600_000,
+        lasts_ms: 3_600_000,
+        actor: ada(),
+    };
+    store.insert_session(session).await.unwrap();
+    let find_session = async || store.find_session_by_hash([9; 32]).await.unwrap();
+    assert!(find_session().await.is_some());
     store.submit(task_of("a", "ada", 1)).await.unwrap();
     let delete = async || store.delete_project("a".to_owned(), ada()).await.unwrap();
     assert_eq!(delete().await, DeleteProjectOutcome::Unfinished(1));
@@ -255,7 +285,34 @@ pub(super) async fn project_is_deleted_without_unfinished_tasks_only(fixture: St
     assert_eq!(delete().await, DeleteProjectOutcome::Deleted);
     assert_eq!(delete().await, DeleteProjectOutcome::NotFound);
     assert!(store.find_token_by_hash(hash).await.unwrap().is_none());
+    assert!(find_session().await.is_none());
+    // What was requested before the deletion has no effect after it.
+    let late = NewApiToken {
+        project: "a".to_owned(),
+        ..token(5, None)
+    };
+    let (late_id, late_hash) = (late.token_id, late.hash);
+    store.insert_token(late).await.unwrap();
+    assert!(store.find_token_by_hash(late_hash).await.unwrap().is_none());
+    let ended = store
+        .find_ended_access(vec![late_id], vec![])
+        .await
+        .unwrap();
+    assert_eq!(ended, [late_id]);
+    let (webhook_id, schedule_id) = (Uuid::from_u128(6), Uuid::from_u128(7));
+    let webhook = NewWebhook {
+        webhook_id,
+        ..webhook
+    };
+    store.insert_webhook(webhook, ada()).await.unwrap();
+    let schedule = NewSchedule {
+        schedule_id,
+        ..schedule
+    };
+    store.insert_schedule(schedule).await.unwrap();
     assert!(store.webhooks("a".to_owned()).await.unwrap().is_empty());
+    assert!(store.schedules("a".to_owned()).await.unwrap().is_empty());
+    assert!(store.due_schedules().await.unwrap().is_empty());
     let refused = store.submit(task_of("a", "ada", 2)).await.unwrap();
     assert_eq!(refused, SubmitOutcome::ProjectDeleted);
     assert!(!store.create_project(project).await.unwrap());
