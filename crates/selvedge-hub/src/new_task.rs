@@ -23,6 +23,7 @@ pub(crate) fn new_task(
         task_id,
         project: project.to_owned(),
         submitted_by: submitted_by.to_owned(),
+        person: None,
         actor: None,
         retry_of: None,
         part_of: task.part_of.as_ref().map(|part| ParentPlan {

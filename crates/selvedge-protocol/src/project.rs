@@ -1,5 +1,7 @@
 //! Projects: the tasks, tokens, webhooks and schedules that belong together, and their limits.
 
+use std::ops::AddAssign;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,6 +74,16 @@ pub struct ProjectUsage {
     pub cost_micro_usd: MicroUsd,
     /// The number of this day's calls with an unknown cost, which no limit includes.
     pub calls_of_unknown_cost: u64,
+}
+
+impl AddAssign for ProjectUsage {
+    fn add_assign(&mut self, other: Self) {
+        self.queued += other.queued;
+        self.running += other.running;
+        let cost = self.cost_micro_usd.0.saturating_add(other.cost_micro_usd.0);
+        self.cost_micro_usd = MicroUsd(cost);
+        self.calls_of_unknown_cost += other.calls_of_unknown_cost;
+    }
 }
 
 /// What a submitter uses now.

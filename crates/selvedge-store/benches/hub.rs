@@ -182,6 +182,7 @@ fn task(number: usize) -> NewTask {
         task_id: TaskId::new(Uuid::now_v7()),
         project: "default".to_owned(),
         submitted_by: "bench".to_owned(),
+        person: None,
         actor: Some(AuditActor {
             name: "bench".to_owned(),
             token_id: Some(Uuid::from_u128(1)),

@@ -15,7 +15,7 @@ use selvedge_store::hub::{
     BlobStore, ChangeOutcome, ClaimedDelivery, Completion, DatabaseStatus, DeleteProjectOutcome,
     DeliveryRecord, DeliveryResult, HubStoreError, JournalLine, ListFilter, ListPage, LogLine,
     LoginSession, NewApiToken, NewLoginSession, NewProject, NewRunStats, NewSchedule, NewTask,
-    NewWebhook, Overview, PeopleUsage, PollRequest, Project, ProjectStore, Queue, ReportRow,
+    NewWebhook, Overview, PollRequest, Project, ProjectStore, ProjectSubmitter, Queue, ReportRow,
     RevokeOutcome, RunRecords, RunStatsRow, Schedule, ScheduleMove, ScheduleStore, SqliteHub,
     StoreFuture, StoreSettings, SubmitOutcome, TaskAudit, TaskChange, TaskCounts, TaskFilter,
     TaskPageRequest, TaskRecord, TaskView, TokenStore, Webhook, WebhookStore,
@@ -309,9 +309,14 @@ impl ProjectStore for FaultyStore {
     delegate! {
         create_project(project: NewProject) -> bool;
         projects() -> Vec<Project>;
-        update_project(name: String, settings: ProjectSettings, by: AuditActor) -> bool;
+        update_project(
+            name: String,
+            expected: ProjectSettings,
+            settings: ProjectSettings,
+            by: AuditActor
+        ) -> bool;
         delete_project(name: String, by: AuditActor) -> DeleteProjectOutcome;
-        project_usage(name: String) -> PeopleUsage;
+        project_usage(name: String) -> Vec<ProjectSubmitter>;
         project_has_blob(project: String, hash: String) -> bool;
     }
 }

@@ -11,7 +11,7 @@ use selvedge_core::repository::RepositoryPatterns;
 use selvedge_protocol::{
     DEFAULT_PROJECT, PersonUsage, ProjectPage, ProjectRequest, ProjectRow, ProjectSettings, Scope,
 };
-use selvedge_store::hub::{DeleteProjectOutcome, NewProject, Project};
+use selvedge_store::hub::{AuditActor, DeleteProjectOutcome, NewProject, Project};
 use serde_json::{Map, Value};
 
 use super::tasks::{BodyResult, read_body};
@@ -103,13 +103,21 @@ pub(super) async fn update(
 ) -> Result<Json<ProjectRow>, ApiError> {
     require_administrator(&caller)?;
     let changes: Map<String, Value> = parse_json(&read_body(body)?)?;
-    let found = find_project(&hub, &name).await?;
-    let found = found.ok_or_else(|| ApiError::not_found("project"))?;
-    let settings = merge_settings(&found.settings, changes)?;
-    check_settings(&settings)?;
-    let by = Actor::from(caller).into();
-    if !hub.store.update_project(name.clone(), settings, by).await? {
-        return Err(ApiError::not_found("project"));
+    let by: AuditActor = Actor::from(caller).into();
+    // Again, if another request changes the settings meanwhile.
+    loop {
+        let found = find_project(&hub, &name).await?;
+        let found = found
+            .ok_or_else(|| ApiError::not_found("project"))?
+            .settings;
+        let settings = merge_settings(&found, changes.clone())?;
+        check_settings(&settings)?;
+        let updated = hub
+            .store
+            .update_project(name.clone(), found, settings, by.clone());
+        if updated.await? {
+            break;
+        }
     }
     // Tasks may have waited for a limit that is higher now.
     hub.wake.notify_one();
@@ -205,7 +213,10 @@ async fn full_row(hub: &Hub, name: &str) -> Result<ProjectRow, ApiError> {
         usage: Some(total_usage(&people)),
         people: people
             .into_iter()
-            .map(|(name, usage)| PersonUsage { name, usage })
+            .map(|it| PersonUsage {
+                name: it.name,
+                usage: it.usage,
+            })
             .collect(),
         ..project_row(found)
     })

@@ -21,7 +21,7 @@ use selvedge_protocol::lease::LeaseInput;
 use selvedge_protocol::{
     EntryHeader, EntryKind, PLAN_LABEL, StreamEntry, SubtaskRow, TaskCompletion, TaskState,
 };
-use selvedge_store::hub::{HubStoreError, SubmitOutcome, TaskChange, TaskView};
+use selvedge_store::hub::{HubStoreError, NewTask, SubmitOutcome, TaskChange, TaskView};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{Instant, timeout_at};
@@ -32,6 +32,7 @@ use self::subtasks::Subtasks;
 use self::trees::BaseTreeError;
 use crate::hub::{Hub, HubActivity};
 use crate::new_task::new_task;
+use crate::service;
 
 /// How long changes are collected before plans are checked.
 const COLLECT_WINDOW: Duration = Duration::from_millis(20);
@@ -186,17 +187,25 @@ async fn start_subtask(hub: &Hub, course: &PlanState, index: usize) -> Result<()
     let Some(task_id) = task.task_id else {
         return Ok(());
     };
-    let new = new_task(
-        &task,
-        task_id,
-        &course.view.project,
-        &course.view.submitted_by,
-    )?;
-    // Another hub may have submitted it first: then it exists as well.
-    if let SubmitOutcome::New(_) = hub.store.submit(new).await? {
-        hub.notify_changed(task_id);
-        hub.notify_changed(course.id());
-        hub.wake.notify_one();
+    let project = &course.view.project;
+    let new = NewTask {
+        person: hub.store.submitting_person(course.id()).await?,
+        ..new_task(&task, task_id, project, &course.view.submitted_by)?
+    };
+    match hub.store.submit(new).await? {
+        // Another hub may have submitted it first: then it exists as well.
+        SubmitOutcome::IdTaken => {}
+        outcome => match service::check_outcome(outcome, &task, project) {
+            Ok(_) => {
+                hub.notify_changed(task_id);
+                hub.notify_changed(course.id());
+                hub.wake.notify_one();
+            }
+            Err(refused) => {
+                let reason = format!("a subtask was refused: {refused}");
+                return finish_plan(hub, course, Outcome::InfraFailed, reason).await;
+            }
+        },
     }
     // Another hub may have ended the plan meanwhile.
     match PlanState::load(hub, course.id()).await? {

@@ -20,7 +20,7 @@ pub(crate) use self::review::{
     ReviewOrder, may_review, record_held_decision, review, review_target,
 };
 pub(crate) use self::rows::{full_row, list, show};
-pub(crate) use self::submit::{Submission, retry, retry_all, submit};
+pub(crate) use self::submit::{Submission, check_outcome, retry, retry_all, submit};
 use crate::hub::Hub;
 use crate::plans;
 

@@ -3,7 +3,7 @@
 use selvedge_core::format::counted;
 use selvedge_protocol::{ProjectSettings, ProjectUsage, TaskState, WorkerRow};
 use selvedge_store::hub::{
-    HubStoreError, ListFilter, PeopleUsage, Project, ReachedLimit, TaskView,
+    HubStoreError, ListFilter, Project, ProjectSubmitter, ReachedLimit, TaskView,
 };
 
 use crate::hub::Hub;
@@ -19,13 +19,10 @@ pub(crate) async fn find_project(hub: &Hub, name: &str) -> Result<Option<Project
 }
 
 /// The sum of what the submitters of a project use.
-pub(crate) fn total_usage(people: &PeopleUsage) -> ProjectUsage {
+pub(crate) fn total_usage(people: &[ProjectSubmitter]) -> ProjectUsage {
     let mut sum = ProjectUsage::default();
-    for (_, usage) in people {
-        sum.queued += usage.queued;
-        sum.running += usage.running;
-        sum.cost_micro_usd.0 = sum.cost_micro_usd.0.saturating_add(usage.cost_micro_usd.0);
-        sum.calls_of_unknown_cost += usage.calls_of_unknown_cost;
+    for person in people {
+        sum += person.usage;
     }
     sum
 }
@@ -33,7 +30,7 @@ pub(crate) fn total_usage(people: &PeopleUsage) -> ProjectUsage {
 /// The limits of a project and what of them is used.
 pub(crate) struct ProjectLimits {
     settings: ProjectSettings,
-    people: PeopleUsage,
+    people: Vec<ProjectSubmitter>,
     total: ProjectUsage,
 }
 
@@ -51,7 +48,7 @@ impl ProjectLimits {
         let people = if is_limited {
             hub.store().project_usage(name.to_owned()).await?
         } else {
-            PeopleUsage::new()
+            Vec::new()
         };
         let total = total_usage(&people);
         Ok(Self {
@@ -67,8 +64,8 @@ impl ProjectLimits {
             return None;
         }
         let mut people = self.people.iter();
-        let person = people.find(|(name, _)| *name == view.submitted_by);
-        let person = person.map_or_else(ProjectUsage::default, |(_, usage)| *usage);
+        let person = people.find(|it| Some(it.submitter) == view.submitter);
+        let person = person.map_or_else(ProjectUsage::default, |it| it.usage);
         let reached = ReachedLimit::of(&self.settings, self.total, person)?;
         let unknown = match reached {
             ReachedLimit::DailyCost(_) => self.total.calls_of_unknown_cost,

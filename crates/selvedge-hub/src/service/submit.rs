@@ -47,47 +47,13 @@ pub(crate) async fn submit(
     let new = NewTask {
         retry_of,
         idempotency,
+        person: actor.person.clone(),
         actor: Some(actor.clone().into()),
         ..new_task(&task, task_id, &actor.project, &actor.name)?
     };
     let unschedulable = hub.sessions.why_unschedulable(&new);
-    let (task_id, repeated) = match hub.store.submit(new).await? {
-        SubmitOutcome::New(id) => (id, false),
-        SubmitOutcome::Duplicate(id) => (id, true),
-        SubmitOutcome::IdempotencyConflict(id) => {
-            return Err(ServiceError::Conflict(format!(
-                "the idempotency key was already used for a different request (task {id})"
-            )));
-        }
-        SubmitOutcome::IdTaken => {
-            let detail = "a task with this task_id already exists";
-            return Err(ServiceError::Conflict(detail.to_owned()));
-        }
-        SubmitOutcome::RepositoryNotAllowed(allowed) => {
-            let field = match task.workspace {
-                Some(_) if task.repository.is_none() => "workspace",
-                _ => "repository",
-            };
-            let (project, allowed) = (&actor.project, allowed.join(", "));
-            return Err(ServiceError::invalid_field(
-                field,
-                format!("not allowed in the project `{project}`; allowed: {allowed}"),
-            ));
-        }
-        SubmitOutcome::QueueFull { limit } => {
-            let project = &actor.project;
-            return Err(ServiceError::LimitReached(format!(
-                "the queue of the project `{project}` is full: its limit is {limit} queued tasks (`max_queued`); \
-                 submit again when some have started, cancel queued tasks, or ask an administrator to raise the limit"
-            )));
-        }
-        SubmitOutcome::ProjectDeleted => {
-            let project = &actor.project;
-            return Err(ServiceError::Forbidden(format!(
-                "the project `{project}` was deleted"
-            )));
-        }
-    };
+    let outcome = hub.store.submit(new).await?;
+    let (task_id, repeated) = check_outcome(outcome, &task, &actor.project)?;
     fault::failpoint("hub.submit.committed");
     hub.notify_changed(task_id);
     hub.wake.notify_one();
@@ -104,6 +70,43 @@ pub(crate) async fn submit(
         warnings,
         repeated,
     })
+}
+
+/// The task that a submission has added, and whether an earlier request had; else why it was refused.
+pub(crate) fn check_outcome(
+    outcome: SubmitOutcome,
+    task: &Task,
+    project: &str,
+) -> Result<(TaskId, bool), ServiceError> {
+    match outcome {
+        SubmitOutcome::New(id) => Ok((id, false)),
+        SubmitOutcome::Duplicate(id) => Ok((id, true)),
+        SubmitOutcome::IdempotencyConflict(id) => Err(ServiceError::Conflict(format!(
+            "the idempotency key was already used for a different request (task {id})"
+        ))),
+        SubmitOutcome::IdTaken => {
+            let detail = "a task with this task_id already exists";
+            Err(ServiceError::Conflict(detail.to_owned()))
+        }
+        SubmitOutcome::RepositoryNotAllowed(allowed) => {
+            let field = match task.workspace {
+                Some(_) if task.repository.is_none() => "workspace",
+                _ => "repository",
+            };
+            let allowed = allowed.join(", ");
+            Err(ServiceError::invalid_field(
+                field,
+                format!("not allowed in the project `{project}`; allowed: {allowed}"),
+            ))
+        }
+        SubmitOutcome::QueueFull { limit } => Err(ServiceError::LimitReached(format!(
+            "the queue of the project `{project}` is full: its limit is {limit} queued tasks (`max_queued`); \
+                 submit again when some have started, cancel queued tasks, or ask an administrator to raise the limit"
+        ))),
+        SubmitOutcome::ProjectDeleted => Err(ServiceError::Forbidden(format!(
+            "the project `{project}` was deleted"
+        ))),
+    }
 }
 
 /// Submits a finished task again, as a new task that names it.

@@ -135,6 +135,7 @@ pub(crate) async fn retry_follows_the_current_rules(database: TestDatabase) {
         task_id: refused,
         project: "default".to_owned(),
         submitted_by: "test".to_owned(),
+        person: None,
         actor: None,
         retry_of: None,
         part_of: None,

@@ -71,6 +71,7 @@ over_both!(
     projects::token_of_a_project_sees_and_changes_nothing_of_another,
     projects::worker_of_a_project_is_not_that_of_another,
     projects::limits_of_a_project_refuse_or_delay_tasks,
+    projects::changes_of_different_settings_are_all_kept,
     webhooks::webhook_is_signed_and_repeated_until_accepted,
     webhooks::webhook_filters_events_and_gives_up_on_410,
     webhooks::slow_receiver_does_not_delay_other_webhooks,

@@ -426,3 +426,29 @@ pub(crate) async fn limits_of_a_project_refuse_or_delay_tasks(database: TestData
     let refused = hub.request("DELETE", default, Some(&admin), "", b"").await;
     assert_eq!(refused.status, 409, "{refused:?}");
 }
+
+pub(crate) async fn changes_of_different_settings_are_all_kept(database: TestDatabase) {
+    let hub = TestHub::with_database(database).await;
+    let admin = hub.token(&ALL_SCOPES).await;
+    let path = "/api/v1/projects/default";
+    let change = async |name: &str, limit: u32| {
+        let change = json!({name: limit}).to_string();
+        let answer = hub.request("PATCH", path, Some(&admin), "", change.as_bytes());
+        assert_eq!(answer.await.status, 200);
+    };
+    for limit in 1..=20 {
+        tokio::join!(
+            change("max_running", limit),
+            change("max_queued", limit),
+            change("max_running_per_person", limit)
+        );
+        let settings = hub.get(path, &admin).await.json()["settings"].clone();
+        let expected = json!({
+            "repositories": [],
+            "max_running": limit,
+            "max_queued": limit,
+            "max_running_per_person": limit,
+        });
+        assert_eq!(settings, expected);
+    }
+}

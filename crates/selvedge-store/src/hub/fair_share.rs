@@ -82,13 +82,7 @@ impl FairShare {
                 usage: ProjectUsage::default(),
             });
         for total in [&mut person.usage, &mut self.projects[project].usage] {
-            total.queued += usage.queued;
-            total.running += usage.running;
-            total.cost_micro_usd.0 = total
-                .cost_micro_usd
-                .0
-                .saturating_add(usage.cost_micro_usd.0);
-            total.calls_of_unknown_cost += usage.calls_of_unknown_cost;
+            *total += usage;
         }
     }
 

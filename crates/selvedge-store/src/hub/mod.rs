@@ -33,7 +33,7 @@ pub use change::{ChangeAnswer, ChangeOutcome, JournalLine, StoredAttempt, TaskCh
 pub use error::HubStoreError;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHub;
-pub use projects::{DeleteProjectOutcome, NewProject, PeopleUsage, Project, ReachedLimit};
+pub use projects::{DeleteProjectOutcome, NewProject, Project, ProjectSubmitter, ReachedLimit};
 pub use rows::{
     ApiToken, Assignment, AttemptRow, BlobState, Completion, LedgerTotal, ListFilter, ListPage,
     LogLine, NewApiToken, NewTask, Overview, PollRequest, QueuedGroup, ReportRow, SubmitOutcome,

@@ -46,8 +46,16 @@ pub enum DeleteProjectOutcome {
     Unfinished(u64),
 }
 
-/// What the submitters of a project use now, by name.
-pub type PeopleUsage = Vec<(String, ProjectUsage)>;
+/// What a submitter of a project uses now: a token, by its name, or a person, by their identity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectSubmitter {
+    /// Its number in the database.
+    pub submitter: i64,
+    /// The name of the token, or the last name of the person. Names may be equal.
+    pub name: String,
+    /// What it uses.
+    pub usage: ProjectUsage,
+}
 
 /// A limit that is reached, for which queued tasks wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 
 use selvedge_core::model::{AttemptEnd, MicroUsd, Outcome, ParentPlan, TaskId};
 use selvedge_protocol::lease::LeaseState;
-use selvedge_protocol::{LeaseId, LeaseToken, TaskState};
+use selvedge_protocol::{LeaseId, LeaseToken, PersonId, TaskState};
 use uuid::Uuid;
 
-use super::access::{AuditAction, AuditActor};
+use super::access::{AuditAction, AuditActor, person_column};
+use super::error::HubStoreError;
 
 /// A task to submit.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,8 +16,10 @@ pub struct NewTask {
     pub task_id: TaskId,
     /// The project that owns it.
     pub project: String,
-    /// The name of the token that submitted it.
+    /// The name of the token or the person that submitted it.
     pub submitted_by: String,
+    /// The person who submitted it, or the plan that contains it; `None` if a token did.
+    pub person: Option<PersonId>,
     /// The user, for the audit log; `None` for tasks of the hub itself.
     pub actor: Option<AuditActor>,
     /// The task that this one retries.
@@ -42,6 +45,11 @@ pub struct NewTask {
 }
 
 impl NewTask {
+    /// The stored form of the person.
+    pub(crate) fn person_column(&self) -> Result<Option<String>, HubStoreError> {
+        self.person.as_ref().map(person_column).transpose()
+    }
+
     /// What a user did, and a detail of it, for the audit log.
     pub(crate) fn audit(&self) -> (AuditAction, String) {
         match self.retry_of {
@@ -120,8 +128,11 @@ pub struct TaskView {
     pub row: TaskRecord,
     /// The project that owns it.
     pub project: String,
-    /// The name of the token that submitted it.
+    /// The name of the token or the person that submitted it.
     pub submitted_by: String,
+    /// The number of its [submitter](super::ProjectSubmitter); `None` for plans, and for tasks that had ended before there
+    /// were projects.
+    pub submitter: Option<i64>,
     /// The task that this one retries.
     pub retry_of: Option<TaskId>,
     /// The plan that contains it.

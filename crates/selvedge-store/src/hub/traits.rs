@@ -15,7 +15,7 @@ use super::access::{
 };
 use super::change::{ChangeOutcome, JournalLine, TaskChange};
 use super::error::HubStoreError;
-use super::projects::{DeleteProjectOutcome, NewProject, PeopleUsage, Project};
+use super::projects::{DeleteProjectOutcome, NewProject, Project, ProjectSubmitter};
 use super::rows::{
     ApiToken, Assignment, AttemptRow, BlobState, Completion, ListFilter, ListPage, LogLine,
     NewApiToken, NewTask, Overview, PollRequest, ReportRow, SubmitOutcome, TaskRecord, TaskView,
@@ -243,10 +243,11 @@ pub trait ProjectStore: Send + Sync {
     fn create_project(&self, project: NewProject) -> StoreFuture<'_, bool>;
     /// The projects, by name.
     fn projects(&self) -> StoreFuture<'_, Vec<Project>>;
-    /// Replaces the settings of a project; `false` if it does not exist.
+    /// Replaces the settings of a project, if they are still the expected ones; `false` if not, or if it does not exist.
     fn update_project(
         &self,
         name: String,
+        expected: ProjectSettings,
         settings: ProjectSettings,
         by: AuditActor,
     ) -> StoreFuture<'_, bool>;
@@ -254,8 +255,8 @@ pub trait ProjectStore: Send + Sync {
     /// schedules.
     fn delete_project(&self, name: String, by: AuditActor)
     -> StoreFuture<'_, DeleteProjectOutcome>;
-    /// What the submitters of a project use now.
-    fn project_usage(&self, name: String) -> StoreFuture<'_, PeopleUsage>;
+    /// What the submitters of a project use now, by name; without those that use nothing.
+    fn project_usage(&self, name: String) -> StoreFuture<'_, Vec<ProjectSubmitter>>;
     /// Whether a task of a project has a file with this content.
     fn project_has_blob(&self, project: String, hash: String) -> StoreFuture<'_, bool>;
 }

@@ -18,8 +18,8 @@ pub(super) const ROW_COLUMNS: &str = "t.task_no, r.task_id, t.state, t.epoch, t.
      t.last_attempt, t.open_attempt, t.reports, t.passed_attempt, t.losses, t.cancel, t.completion, t.outcome, \
      t.feedback, r.max_attempts, t.reason, t.entry_seq, t.event_seq, t.log_seq, t.updated_at";
 /// The other columns of a [`TaskView`], with the task's cost as `c`.
-pub(super) const VIEW_COLUMNS: &str = "r.project, r.submitted_by, r.retry_of, r.part_of, r.subtask, r.title, \
-     r.agent, r.place, r.priority, t.labels::text, r.created_at, c.*";
+pub(super) const VIEW_COLUMNS: &str = "r.project, r.submitted_by, t.submitter_no, r.retry_of, r.part_of, r.subtask, \
+     r.title, r.agent, r.place, r.priority, t.labels::text, r.created_at, c.*";
 /// Sums over the ledger. A sum that overflows is replaced by the highest value.
 pub(super) const LEDGER_SUMS: &str = "count(*) AS calls, \
      count(*) FILTER (WHERE micro_usd IS NULL OR source = 'unknown') AS unknown, \
@@ -110,6 +110,7 @@ pub(super) fn read_task_view(cells: &mut PostgresColumns<'_>) -> Result<TaskView
     let row = read_task_row(cells)?.row;
     let project = cells.next()?;
     let submitted_by = cells.next()?;
+    let submitter = cells.next()?;
     let retry_of: Option<Uuid> = cells.next()?;
     let part_of: (Option<Uuid>, Option<String>) = (cells.next()?, cells.next()?);
     let part_of = part_of.0.zip(part_of.1);
@@ -122,6 +123,7 @@ pub(super) fn read_task_view(cells: &mut PostgresColumns<'_>) -> Result<TaskView
         row,
         project,
         submitted_by,
+        submitter,
         retry_of: retry_of.map(TaskId::new),
         part_of: part_of.map(|(plan, subtask)| ParentPlan {
             plan: RunId::new(plan),

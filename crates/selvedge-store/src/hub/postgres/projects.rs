@@ -1,11 +1,12 @@
 //! Projects: their settings, and what of their limits is used.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use selvedge_core::model::MicroUsd;
 use selvedge_protocol::{DEFAULT_PROJECT, ProjectSettings, ProjectUsage};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
+use uuid::Uuid;
 
 use super::PostgresHub;
 use super::access::AUDIT_CHANGED;
@@ -15,8 +16,8 @@ use crate::hub::access::{AuditAction, AuditActor};
 use crate::hub::error::HubStoreError;
 use crate::hub::fair_share::{FairShare, Submitter};
 use crate::hub::projects::{
-    DAY_MS, DeleteProjectOutcome, NewProject, PeopleUsage, Project, parse_settings, refuse_task,
-    settings_json,
+    DAY_MS, DeleteProjectOutcome, NewProject, Project, ProjectSubmitter, parse_settings,
+    refuse_task, settings_json,
 };
 use crate::hub::rows::{NewTask, SubmitOutcome};
 use crate::hub::traits::{ProjectStore, StoreFuture};
@@ -62,20 +63,33 @@ impl ProjectStore for PostgresHub {
     fn update_project(
         &self,
         name: String,
+        expected: ProjectSettings,
         settings: ProjectSettings,
         by: AuditActor,
     ) -> StoreFuture<'_, bool> {
         Box::pin(async move {
+            // Another release may have written the same settings as another text.
+            let sql = "SELECT settings FROM project WHERE name = $1 AND deleted_at IS NULL";
+            let rows = self.rows(sql, &[&text(&name)]).await?;
+            let Some(row) = rows.first() else {
+                return Ok(false);
+            };
+            let stored: &str = row.try_get(0)?;
+            if parse_settings(stored)? != expected {
+                return Ok(false);
+            }
             let sql = format!(
                 "WITH changed AS (
-                     UPDATE project SET settings = $7 WHERE name = $6 AND deleted_at IS NULL
+                     UPDATE project SET settings = $7
+                     WHERE name = $6 AND settings = $8 AND deleted_at IS NULL
                      RETURNING {NOW} AS at, '{DEFAULT_PROJECT}' AS project, name AS subject, settings AS detail
                  )
                  {AUDIT_CHANGED}"
             );
             let settings = settings_json(&settings)?;
             let action = AuditAction::UpdateProject;
-            self.execute_audited(&sql, &[&text(&name), &text(&settings)], &by, action)
+            let values: [&(dyn ToSql + Sync); 3] = [&text(&name), &text(&settings), &text(stored)];
+            self.execute_audited(&sql, &values, &by, action)
                 .await
         })
     }
@@ -88,30 +102,38 @@ impl ProjectStore for PostgresHub {
         Box::pin(async move { self.delete_project_rows(&name, &by).await })
     }
 
-    fn project_usage(&self, name: String) -> StoreFuture<'_, PeopleUsage> {
+    fn project_usage(&self, name: String) -> StoreFuture<'_, Vec<ProjectSubmitter>> {
         Box::pin(async move {
             let sql = format!(
-                "SELECT s.name,
-                        (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND t.state = 'queued'),
-                        (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND {IS_HELD}),
-                        c.*
-                 FROM submitter s, LATERAL (
-                     SELECT least(coalesce(sum(micro_usd), 0), 9223372036854775807)::bigint,
-                            coalesce(sum(unknown_calls), 0)::bigint
-                     FROM daily_cost d WHERE d.submitter_no = s.submitter_no AND d.day = {NOW} / {DAY_MS}) c
-                 WHERE s.project = $1 ORDER BY s.name COLLATE \"C\""
+                "SELECT * FROM (
+                     SELECT s.submitter_no, s.name,
+                            (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND t.state = 'queued')
+                                AS queued,
+                            (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND {IS_HELD}) AS held,
+                            c.*
+                     FROM submitter s, LATERAL (
+                         SELECT least(coalesce(sum(micro_usd), 0), 9223372036854775807)::bigint AS cost,
+                                coalesce(sum(unknown_calls), 0)::bigint AS unknown
+                         FROM daily_cost d WHERE d.submitter_no = s.submitter_no AND d.day = {NOW} / {DAY_MS}) c
+                     WHERE s.project = $1) AS usage
+                 WHERE queued > 0 OR held > 0 OR cost > 0 OR unknown > 0
+                 ORDER BY name COLLATE \"C\", submitter_no"
             );
             let rows = self.rows(&sql, &[&text(&name)]).await?;
             let people = rows.iter().map(|row| {
                 let mut cells = PostgresColumns::of(row);
-                let name = cells.next()?;
+                let (submitter, name) = (cells.next()?, cells.next()?);
                 let usage = ProjectUsage {
                     queued: cells.count()?,
                     running: cells.count()?,
                     cost_micro_usd: MicroUsd(cells.count()?),
                     calls_of_unknown_cost: cells.count()?,
                 };
-                Ok((name, usage))
+                Ok(ProjectSubmitter {
+                    submitter,
+                    name,
+                    usage,
+                })
             });
             people.collect()
         })
@@ -137,9 +159,9 @@ impl PostgresHub {
         let name = text(name);
         let mut client = self.pool.get().await?;
         let transaction = client.transaction().await?;
-        let sql =
-            format!("UPDATE project SET deleted_at = {NOW} WHERE name = $1 AND deleted_at IS NULL");
-        if transaction.execute(&sql, &[&name]).await? == 0 {
+        // Waits for transactions that add to the project; later ones see that it was deleted.
+        let sql = "SELECT 1 FROM project WHERE name = $1 AND deleted_at IS NULL FOR UPDATE";
+        if transaction.query_opt(sql, &[&name]).await?.is_none() {
             return Ok(DeleteProjectOutcome::NotFound);
         }
         let sql = "SELECT count(*) FROM request r JOIN task t ON t.task_no = r.task_no
@@ -152,7 +174,9 @@ impl PostgresHub {
         let revoke = format!(
             "UPDATE token SET revoked_at = {NOW} WHERE project = $1 AND revoked_at IS NULL"
         );
+        let delete = format!("UPDATE project SET deleted_at = {NOW} WHERE name = $1");
         for sql in [
+            delete.as_str(),
             revoke.as_str(),
             "DELETE FROM webhook WHERE project = $1",
             "DELETE FROM schedule WHERE project = $1",
@@ -294,9 +318,10 @@ fn read_submitter(cells: &mut PostgresColumns<'_>) -> Result<Submitter, HubStore
     })
 }
 
-/// The settings of projects.
-const ADMISSION_PROJECTS: &str =
-    "SELECT name, settings, deleted_at IS NOT NULL FROM project WHERE name = ANY($1::text[])";
+/// The settings of projects, which cannot be deleted until the end of the transaction.
+const ADMISSION_PROJECTS: &str = "
+    SELECT name, settings, deleted_at IS NOT NULL FROM project WHERE name = ANY($1::text[])
+    ORDER BY name FOR KEY SHARE";
 /// Locks projects until the end of the transaction, so that two hubs do not exceed a limit of the queue together.
 const ADMISSION_LOCK: &str =
     "SELECT name FROM project WHERE name = ANY($1::text[]) ORDER BY name FOR NO KEY UPDATE";
@@ -304,11 +329,15 @@ const ADMISSION_QUEUED: &str = "
     SELECT s.project, count(*) FROM submitter s JOIN task t ON t.submitter_no = s.submitter_no
     WHERE s.project = ANY($1::text[]) AND t.state = 'queued' GROUP BY s.project";
 
+/// Those of these tasks that exist.
+const ADMISSION_KNOWN: &str = "SELECT task_id FROM request WHERE task_id = ANY($1::uuid[])";
+
 /// Statements that decide whether projects accept tasks.
 pub(super) struct AdmissionStatements {
     projects: Statement,
     lock: Statement,
     queued: Statement,
+    known: Statement,
 }
 
 /// What decides whether projects accept tasks. Projects without a row have no limits.
@@ -316,19 +345,23 @@ pub(super) struct Admission {
     /// Settings, and whether the project was deleted.
     projects: HashMap<String, (ProjectSettings, bool)>,
     queued: HashMap<String, u64>,
+    /// Tasks that exist, of projects that may refuse some, and those that were accepted.
+    known: HashSet<Uuid>,
 }
 
 impl AdmissionStatements {
     pub(super) async fn prepare(client: &Client) -> Result<Self, Error> {
-        let (projects, lock, queued) = tokio::try_join!(
+        let (projects, lock, queued, known) = tokio::try_join!(
             client.prepare(ADMISSION_PROJECTS),
             client.prepare(ADMISSION_LOCK),
-            client.prepare(ADMISSION_QUEUED)
+            client.prepare(ADMISSION_QUEUED),
+            client.prepare(ADMISSION_KNOWN)
         )?;
         Ok(Self {
             projects,
             lock,
             queued,
+            known,
         })
     }
 
@@ -361,7 +394,29 @@ impl AdmissionStatements {
                 queued.insert(cells.next()?, cells.count()?);
             }
         }
-        Ok(Admission { projects, queued })
+        // A task that exists is not refused for another reason.
+        let may_refuse = |job: &&&NewTask| {
+            let found = projects.get(&*text(&job.project));
+            found.is_some_and(|(settings, is_deleted): &(ProjectSettings, bool)| {
+                *is_deleted || settings.max_queued.is_some() || !settings.repositories.is_empty()
+            })
+        };
+        let ids: Vec<Uuid> = jobs
+            .iter()
+            .filter(may_refuse)
+            .map(|job| job.task_id.uuid())
+            .collect();
+        let known = if ids.is_empty() {
+            HashSet::new()
+        } else {
+            let rows = client.query(&self.known, &[&ids]).await?;
+            rows.iter().map(|row| row.get(0)).collect()
+        };
+        Ok(Admission {
+            projects,
+            queued,
+            known,
+        })
     }
 }
 
@@ -372,16 +427,19 @@ impl Admission {
         task: &NewTask,
         is_plan: bool,
     ) -> Result<Option<SubmitOutcome>, HubStoreError> {
-        let Some((settings, is_deleted)) = self.projects.get(&*text(&task.project)) else {
-            return Ok(None);
-        };
-        if *is_deleted {
-            return Ok(Some(SubmitOutcome::ProjectDeleted));
+        let id = task.task_id.uuid();
+        if self.known.contains(&id) {
+            return Ok(Some(SubmitOutcome::IdTaken));
         }
         let queued = self.queued.entry(task.project.clone()).or_default();
-        let refused = refuse_task(settings, *queued, task)?;
-        if refused.is_none() && !is_plan {
-            *queued += 1;
+        let refused = match self.projects.get(&*text(&task.project)) {
+            None => None,
+            Some((_, true)) => Some(SubmitOutcome::ProjectDeleted),
+            Some((settings, false)) => refuse_task(settings, *queued, task)?,
+        };
+        if refused.is_none() {
+            self.known.insert(id);
+            *queued += u64::from(!is_plan);
         }
         Ok(refused)
     }

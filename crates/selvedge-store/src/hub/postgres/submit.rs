@@ -26,18 +26,26 @@ const TAKE_KEYS: &str = "
     FROM unnest($1::text[], $2::text[], $3::bytea[], $4::uuid[]) AS k (project, key, hash, task_id)
     ORDER BY project, key
     ON CONFLICT DO NOTHING
-    RETURNING task_id";
+    RETURNING project, key";
 const KEYS: &str = "
     SELECT i.project, i.key, i.hash, i.task_id
     FROM unnest($1::text[], $2::text[]) AS k (project, key)
     JOIN idempotency i ON i.project = k.project AND i.key = k.key";
 const RELEASE_KEYS: &str = "DELETE FROM idempotency WHERE project = $1 AND key = $2";
-/// Adds new submitters of the tasks that workers run.
+/// Adds new submitters of the tasks that workers run, and updates the names of people.
 const ADD_SUBMITTERS: &str = "
-    INSERT INTO submitter (project, name)
-    SELECT DISTINCT project, name FROM unnest($1::text[], $2::text[]) AS a (project, name)
-    WHERE NOT EXISTS (SELECT 1 FROM submitter s WHERE s.project = a.project AND s.name = a.name)
-    ORDER BY project, name
+    WITH submitting AS (
+        SELECT DISTINCT project, name, person, CASE person WHEN '' THEN name ELSE '' END AS token_name
+        FROM unnest($1::text[], $2::text[], $3::text[]) AS a (project, name, person)
+    ), renamed AS (
+        UPDATE submitter s SET name = a.name FROM submitting a
+        WHERE s.project = a.project AND s.person = a.person AND s.token_name = a.token_name AND s.name <> a.name
+    )
+    INSERT INTO submitter (project, name, person)
+    SELECT project, name, person FROM submitting a
+    WHERE NOT EXISTS (SELECT 1 FROM submitter s
+                      WHERE s.project = a.project AND s.person = a.person AND s.token_name = a.token_name)
+    ORDER BY project, person, name
     ON CONFLICT DO NOTHING";
 /// Inserts the request, the task, the first line of its log, and the entry of the audit log.
 const INSERT: &str = "
@@ -63,7 +71,8 @@ const INSERT: &str = "
         SELECT t.task_no, t.created_at - t.priority * $12::bigint, a.labels::jsonb, 'queued', 1,
                t.created_at,
                (SELECT s.submitter_no FROM submitter s
-                WHERE s.project = a.project AND s.name = a.submitted_by AND NOT a.is_plan)
+                WHERE s.project = a.project AND s.person = coalesce(a.person, '')
+                  AND s.token_name = CASE WHEN a.person IS NULL THEN a.submitted_by ELSE '' END AND NOT a.is_plan)
         FROM taken t JOIN asked a ON a.task_id = t.task_id
     ), audited AS (
         INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
@@ -127,7 +136,10 @@ impl BatchOp for SubmissionWriter {
         jobs: &[&NewTask],
     ) -> Result<BatchDecision<SubmitOutcome, bool>, DecideError> {
         link.client.batch_execute("BEGIN").await?;
-        let mut answers = resolve_keys(link, jobs).await?;
+        let KeyAnswers {
+            mut answers,
+            repeats,
+        } = resolve_keys(link, jobs).await?;
         let new: Vec<&NewTask> = jobs
             .iter()
             .zip(&answers)
@@ -139,19 +151,13 @@ impl BatchOp for SubmissionWriter {
             Some(link.prepared.admission.load(&link.client, &new).await?)
         };
         let mut open: Vec<&NewTask> = Vec::new();
-        let mut seen = HashSet::new();
         for (job, answer) in jobs.iter().zip(&mut answers) {
             let Some(admission) = admission.as_mut().filter(|_| answer.is_none()) else {
                 continue;
             };
-            *answer = if seen.insert(job.task_id) {
-                admission.refuse(job, is_plan(job))?
-            } else {
-                Some(SubmitOutcome::IdTaken)
-            };
+            *answer = admission.refuse(job, is_plan(job))?;
             match answer {
                 None => open.push(job),
-                Some(SubmitOutcome::IdTaken) => {}
                 Some(_) => release_key(link, job).await?,
             }
         }
@@ -166,6 +172,12 @@ impl BatchOp for SubmissionWriter {
                 release_key(link, job).await?;
                 SubmitOutcome::IdTaken
             });
+        }
+        for (repeat, first) in repeats {
+            // What was refused does not exist.
+            if !matches!(answers[first], Some(SubmitOutcome::New(_))) {
+                answers[repeat] = answers[first].clone();
+            }
         }
         Ok(BatchDecision {
             answers: answers.into_iter().flatten().collect(),
@@ -214,53 +226,75 @@ fn idempotency_key(job: &NewTask) -> Option<IdempotencyKey<'_>> {
     Some((&job.project, key))
 }
 
-/// Claims the keys. Returns the answers for keys that were already taken; the other keys now belong to their
-/// submissions.
+/// What is known of submissions after their keys were claimed.
+struct KeyAnswers {
+    /// The answers for keys that were already taken; `None`: the key, if there is one, belongs to the submission.
+    answers: Vec<Option<SubmitOutcome>>,
+    /// The indices of each submission that repeats another one of the batch, and of that one.
+    repeats: Vec<(usize, usize)>,
+}
+
+/// Claims the keys.
 async fn resolve_keys(
     link: &WriterConnection<SubmissionStatements>,
     jobs: &[&NewTask],
-) -> Result<Vec<Option<SubmitOutcome>>, DecideError> {
+) -> Result<KeyAnswers, DecideError> {
     let mut answers = vec![None; jobs.len()];
-    let mut columns = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for job in jobs {
-        if let Some((key, hash)) = &job.idempotency {
-            columns.0.push(text(&job.project));
-            columns.1.push(text(key));
-            columns.2.push(hash.as_slice());
-            columns.3.push(job.task_id.uuid());
-        }
+    let mut repeats = Vec::new();
+    let keyed: Vec<_> = jobs
+        .iter()
+        .enumerate()
+        .filter_map(|(index, job)| {
+            let (key, hash) = job.idempotency.as_ref()?;
+            Some((index, job.task_id, (text(&job.project), text(key)), hash))
+        })
+        .collect();
+    if keyed.is_empty() {
+        return Ok(KeyAnswers { answers, repeats });
     }
-    if columns.0.is_empty() {
-        return Ok(answers);
-    }
-    let take: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-        [&columns.0, &columns.1, &columns.2, &columns.3];
-    let look: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&columns.0, &columns.1];
+    let names = keyed
+        .iter()
+        .map(|(_, _, (project, key), _)| (&**project, &**key));
+    let (projects, keys): (Vec<&str>, Vec<&str>) = names.unzip();
+    let (tasks, hashes): (Vec<Uuid>, Vec<&[u8]>) = keyed
+        .iter()
+        .map(|(_, task, _, hash)| (task.uuid(), hash.as_slice()))
+        .unzip();
+    let take: [&(dyn tokio_postgres::types::ToSql + Sync); 4] = [&projects, &keys, &hashes, &tasks];
+    let look: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&projects, &keys];
     let (taken, known) = tokio::join!(
         biased;
         link.client.query(&link.prepared.take_keys, &take),
         link.client.query(&link.prepared.keys, &look)
     );
-    let mut taken: HashSet<Uuid> = taken?.iter().map(|row| row.get(0)).collect();
-    let known = known?;
+    let (taken, known) = (taken?, known?);
+    let taken: HashSet<IdempotencyKey<'_>> =
+        taken.iter().map(|row| (row.get(0), row.get(1))).collect();
     let known = known_keys(&known)?;
-    for (job, answer) in jobs.iter().zip(&mut answers) {
-        let Some((key, hash)) = &job.idempotency else {
-            continue;
-        };
-        let names: (Cow<'_, str>, Cow<'_, str>) = (text(&job.project), text(key));
-        let Some((stored, task)) = known.get(&(&*names.0, &*names.1)) else {
-            return Err(damaged("an existing idempotency key was not found").into());
-        };
-        *answer = if *task == job.task_id.uuid() && taken.remove(task) {
+    let find = |project: &str, key: &str| {
+        let found = known.get(&(project, key)).copied();
+        found.ok_or_else(|| damaged("an existing idempotency key was not found"))
+    };
+    // The submissions that the keys now belong to.
+    let mut owners = HashMap::new();
+    for (index, task, (project, key), _) in &keyed {
+        if taken.contains(&(&**project, &**key)) && find(project, key)?.1 == task.uuid() {
+            owners.entry((&**project, &**key)).or_insert(*index);
+        }
+    }
+    for (index, _, (project, key), hash) in &keyed {
+        let (stored, task) = find(project, key)?;
+        let owner = owners.get(&(&**project, &**key));
+        answers[*index] = if owner == Some(index) {
             None
-        } else if *stored == hash {
-            Some(SubmitOutcome::Duplicate(TaskId::new(*task)))
+        } else if stored == hash.as_slice() {
+            repeats.extend(owner.map(|owner| (*index, *owner)));
+            Some(SubmitOutcome::Duplicate(TaskId::new(task)))
         } else {
-            Some(SubmitOutcome::IdempotencyConflict(TaskId::new(*task)))
+            Some(SubmitOutcome::IdempotencyConflict(TaskId::new(task)))
         };
     }
-    Ok(answers)
+    Ok(KeyAnswers { answers, repeats })
 }
 
 fn known_keys(rows: &[Row]) -> Result<HashMap<IdempotencyKey<'_>, (&[u8], Uuid)>, HubStoreError> {
@@ -312,24 +346,28 @@ async fn insert(
         .collect();
     let actors = jobs.iter().map(|job| job.actor.as_ref());
     let actor_tokens: Vec<Option<Uuid>> = actors.clone().map(|it| it?.token_id).collect();
-    let people: Vec<Option<String>> = actors.clone().map(|it| it?.person_column()).collect();
+    let people: Vec<Option<String>> = jobs
+        .iter()
+        .map(|job| job.person_column())
+        .collect::<Result<_, _>>()?;
     let channels: Vec<Option<&str>> = actors.map(|it| Some(it?.channel.as_str())).collect();
     let audits = jobs.iter().map(|job| job.audit());
     let (actions, details): (Vec<&str>, Vec<String>) = audits
         .map(|(action, detail)| (action.as_str(), detail))
         .unzip();
     let plans_only: Vec<bool> = jobs.iter().map(|job| is_plan(job)).collect();
-    let workers_run = |job: &&&NewTask| !is_plan(job);
-    let run_by_workers = jobs.iter().filter(workers_run);
-    let (submitter_projects, submitter_names): (Vec<_>, Vec<_>) = run_by_workers
-        .map(|job| (text(&job.project), text(&job.submitted_by)))
-        .unzip();
-    link.client
-        .execute(
-            &link.prepared.add_submitters,
-            &[&submitter_projects, &submitter_names],
-        )
-        .await?;
+    let mut submitters = (Vec::new(), Vec::new(), Vec::new());
+    for (job, person) in jobs.iter().zip(&people) {
+        if !is_plan(job) {
+            submitters.0.push(text(&job.project));
+            submitters.1.push(text(&job.submitted_by));
+            submitters.2.push(person.as_deref().unwrap_or_default());
+        }
+    }
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+        [&submitters.0, &submitters.1, &submitters.2];
+    let add_submitters = &link.prepared.add_submitters;
+    link.client.execute(add_submitters, &values).await?;
     let rows = link
         .client
         .query(

@@ -100,17 +100,6 @@ pub(super) fn delete_audited(
     Ok(deleted.is_some())
 }
 
-/// Records the person who submits a task.
-pub(super) fn insert_submitter(
-    db: &Connection,
-    task: TaskId,
-    person: &PersonId,
-) -> Result<(), HubStoreError> {
-    db.prepare_cached("INSERT INTO task_submitter VALUES (?1, ?2)")?
-        .execute(params![task.to_string(), person_column(person)?])?;
-    Ok(())
-}
-
 /// Writes the entry of a change of a task.
 pub(super) fn insert_task_audit(
     db: &Connection,

@@ -27,7 +27,7 @@ pub(super) const ROW_COLUMNS: &str = concat!(row_columns!(), ", task_no");
 /// All columns of a task and its cost, as [`read_task_view`] reads them.
 pub(super) const VIEW_COLUMNS: &str = concat!(
     row_columns!(),
-    ", project, submitted_by, retry_of, part_of, subtask, title, agent, place, priority, labels, created_at, \
+    ", project, submitted_by, submitter_no, retry_of, part_of, subtask, title, agent, place, priority, labels, created_at, \
      (SELECT count(*) FROM cost c WHERE c.task_no = task.task_no), \
      (SELECT count(*) FROM cost c WHERE c.task_no = task.task_no \
         AND (c.micro_usd IS NULL OR c.source = 'unknown')), \
@@ -133,6 +133,7 @@ pub(super) fn read_task_view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
     let row = row(cells)?;
     let project = cells.next()?;
     let submitted_by = cells.next()?;
+    let submitter = cells.next()?;
     let retry_of: Option<String> = cells.next()?;
     let part_of = part_of(cells)?;
     let title = cells.next()?;
@@ -144,6 +145,7 @@ pub(super) fn read_task_view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
         row,
         project,
         submitted_by,
+        submitter,
         retry_of: retry_of.map(|id| parsed(&id)).transpose()?,
         part_of,
         title,

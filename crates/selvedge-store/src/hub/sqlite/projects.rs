@@ -9,8 +9,8 @@ use crate::hub::access::{AuditAction, AuditActor};
 use crate::hub::error::HubStoreError;
 use crate::hub::fair_share::{FairShare, Submitter};
 use crate::hub::projects::{
-    DAY_MS, DeleteProjectOutcome, NewProject, PeopleUsage, Project, parse_settings, refuse_task,
-    settings_json,
+    DAY_MS, DeleteProjectOutcome, NewProject, Project, ProjectSubmitter, parse_settings,
+    refuse_task, settings_json,
 };
 use crate::hub::rows::{NewTask, SubmitOutcome};
 use crate::hub::traits::{ProjectStore, StoreFuture};
@@ -61,21 +61,30 @@ impl ProjectStore for SqliteHub {
     fn update_project(
         &self,
         name: String,
+        expected: ProjectSettings,
         settings: ProjectSettings,
         by: AuditActor,
     ) -> StoreFuture<'_, bool> {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
+            let mut query = db.prepare_cached(
+                "SELECT settings FROM project WHERE name = ?1 AND deleted_at IS NULL",
+            )?;
+            let stored = query.query_row([&name], |row| row.get::<_, String>(0));
+            let Some(stored) = stored.optional()? else {
+                return Ok(false);
+            };
+            if parse_settings(&stored)? != expected {
+                return Ok(false);
+            }
             let settings = settings_json(&settings)?;
-            let changed = db.execute(
-                "UPDATE project SET settings = ?2 WHERE name = ?1 AND deleted_at IS NULL",
+            db.execute(
+                "UPDATE project SET settings = ?2 WHERE name = ?1",
                 params![name, settings],
             )?;
-            if changed > 0 {
-                let what = (AuditAction::UpdateProject, &*name, settings.as_str());
-                access::insert_audit(db, clock.now(), DEFAULT_PROJECT, &by, what)?;
-            }
-            Ok(changed > 0)
+            let what = (AuditAction::UpdateProject, &*name, settings.as_str());
+            access::insert_audit(db, clock.now(), DEFAULT_PROJECT, &by, what)?;
+            Ok(true)
         }))
     }
 
@@ -88,9 +97,9 @@ impl ProjectStore for SqliteHub {
         Box::pin(self.write(move |db| delete(db, &name, &by, clock.now())))
     }
 
-    fn project_usage(&self, name: String) -> StoreFuture<'_, PeopleUsage> {
+    fn project_usage(&self, name: String) -> StoreFuture<'_, Vec<ProjectSubmitter>> {
         let now = self.clock.now();
-        Box::pin(self.read(move |db| people_usage(db, &name, now)))
+        Box::pin(self.read(move |db| project_usage(db, &name, now)))
     }
 
     fn project_has_blob(&self, project: String, hash: String) -> StoreFuture<'_, bool> {
@@ -136,24 +145,34 @@ fn delete(
     Ok(DeleteProjectOutcome::Deleted)
 }
 
-fn people_usage(db: &Connection, name: &str, now: i64) -> Result<PeopleUsage, HubStoreError> {
+fn project_usage(
+    db: &Connection,
+    name: &str,
+    now: i64,
+) -> Result<Vec<ProjectSubmitter>, HubStoreError> {
     let mut query = db.prepare_cached(&format!(
-        "SELECT s.name,
-                (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND state = 'queued'),
-                (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND {IS_HELD}),
-                coalesce(c.micro_usd, 0), coalesce(c.unknown_calls, 0)
-         FROM submitter s LEFT JOIN daily_cost c ON c.submitter_no = s.submitter_no AND c.day = :day
-         WHERE s.project = :project ORDER BY s.name"
+        "SELECT * FROM (
+             SELECT s.submitter_no, s.name,
+                    (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND state = 'queued') AS queued,
+                    (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND {IS_HELD}) AS held,
+                    coalesce(c.micro_usd, 0) AS cost, coalesce(c.unknown_calls, 0) AS unknown
+             FROM submitter s LEFT JOIN daily_cost c ON c.submitter_no = s.submitter_no AND c.day = :day
+             WHERE s.project = :project)
+         WHERE queued > 0 OR held > 0 OR cost > 0 OR unknown > 0 ORDER BY name, submitter_no"
     ))?;
     let values = named_params! {":project": name, ":day": now / DAY_MS};
     let rows = query.query_map(values, |row| {
         let usage = ProjectUsage {
-            queued: row.get(1)?,
-            running: row.get(2)?,
-            cost_micro_usd: MicroUsd(row.get(3)?),
-            calls_of_unknown_cost: row.get(4)?,
+            queued: row.get(2)?,
+            running: row.get(3)?,
+            cost_micro_usd: MicroUsd(row.get(4)?),
+            calls_of_unknown_cost: row.get(5)?,
         };
-        Ok((row.get(0)?, usage))
+        Ok(ProjectSubmitter {
+            submitter: row.get(0)?,
+            name: row.get(1)?,
+            usage,
+        })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
@@ -187,21 +206,25 @@ pub(super) fn refuse(
     refuse_task(&settings, queued, task)
 }
 
-/// The number of a submitter.
-pub(super) fn submitter_number(
-    db: &Connection,
-    project: &str,
-    name: &str,
-) -> Result<i64, HubStoreError> {
-    let mut query =
-        db.prepare_cached("SELECT submitter_no FROM submitter WHERE project = ?1 AND name = ?2")?;
-    let found = query.query_row([project, name], |row| row.get(0));
-    if let Some(number) = found.optional()? {
-        return Ok(number);
+/// The number of a task's submitter: of the token of this name, or of the person, whose name is updated.
+pub(super) fn submitter_number(db: &Connection, task: &NewTask) -> Result<i64, HubStoreError> {
+    let person = task.person_column()?.unwrap_or_default();
+    let mut query = db.prepare_cached(
+        "SELECT submitter_no, name FROM submitter
+         WHERE project = ?1 AND person = ?2 AND token_name = CASE ?2 WHEN '' THEN ?3 ELSE '' END",
+    )?;
+    let values = [&task.project, &person, &task.submitted_by];
+    let found = query.query_row(values, |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
+    let Some((number, name)) = found.optional()? else {
+        db.prepare_cached("INSERT INTO submitter (project, person, name) VALUES (?1, ?2, ?3)")?
+            .execute(values)?;
+        return Ok(db.last_insert_rowid());
+    };
+    if name != task.submitted_by {
+        db.prepare_cached("UPDATE submitter SET name = ?2 WHERE submitter_no = ?1")?
+            .execute(params![number, task.submitted_by])?;
     }
-    db.prepare_cached("INSERT INTO submitter (project, name) VALUES (?1, ?2)")?
-        .execute([project, name])?;
-    Ok(db.last_insert_rowid())
+    Ok(number)
 }
 
 /// The submitters that have queued tasks: each is found with one step in the index.

@@ -209,6 +209,7 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<SubmitOutcome, Hu
             });
         }
     }
+    // As the client may have sent it before, this is more useful to know than a limit that is reached meanwhile.
     if columns::load(db, task.task_id)?.is_some() {
         return Ok(SubmitOutcome::IdTaken);
     }
@@ -230,11 +231,7 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreErro
     let submitter = if is_plan {
         None
     } else {
-        Some(projects::submitter_number(
-            db,
-            &task.project,
-            &task.submitted_by,
-        )?)
+        Some(projects::submitter_number(db, task)?)
     };
     db.prepare_cached(
         "INSERT INTO task (task_id, project, submitted_by, submitter_no, retry_of, part_of, subtask, title, agent, place,
@@ -270,9 +267,10 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreErro
         let (action, detail) = task.audit();
         let what = (action, &*task.task_id.to_string(), detail.as_str());
         access::insert_audit(db, now, &task.project, actor, what)?;
-        if let Some(person) = &actor.person {
-            access::insert_submitter(db, task.task_id, person)?;
-        }
+    }
+    if let Some(person) = task.person_column()? {
+        db.prepare_cached("INSERT INTO task_submitter VALUES (?1, ?2)")?
+            .execute(params![task.task_id.to_string(), person])?;
     }
     Ok(number)
 }

@@ -190,6 +190,7 @@ pub(super) async fn session_of_a_person_has_no_token(fixture: StoreFixture) {
 
     let mut new = task(1, 0, &[]);
     new.actor = Some(actor.clone());
+    new.person.clone_from(&actor.person);
     new.submitted_by.clone_from(&actor.name);
     let by_ada = new.task_id;
     store.submit(new.clone()).await.unwrap();

@@ -71,6 +71,7 @@ pub(super) fn task(number: u128, priority: u8, labels: &[&str]) -> NewTask {
         task_id: TaskId::new(Uuid::from_u128((1 << 120) + number)),
         project: "default".to_owned(),
         submitted_by: "me".to_owned(),
+        person: None,
         actor: None,
         retry_of: None,
         part_of: None,

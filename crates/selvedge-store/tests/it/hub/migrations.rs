@@ -33,25 +33,29 @@ macro_rules! earlier_format {
     };
 }
 
-pub(super) async fn migration_of_earlier_format_keeps_rows(fixture: StoreFixture) {
-    let (schema, version, secret) = match &fixture {
+/// Creates the tables of format 4.
+pub(super) async fn create_earlier_format(fixture: &StoreFixture) {
+    let (schema, version) = match fixture {
         StoreFixture::Sqlite(directory) => {
             std::fs::create_dir(directory.path().join("deep")).unwrap();
-            (
-                earlier_format!("sqlite"),
-                "PRAGMA user_version = 4",
-                "x'00'",
-            )
+            (earlier_format!("sqlite"), "PRAGMA user_version = 4")
         }
         StoreFixture::Postgres(_) => (
             earlier_format!("postgres"),
             "CREATE TABLE selvedge_schema (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());
              INSERT INTO selvedge_schema (version) VALUES (1), (2), (3), (4)",
-            "'\\x00'",
         ),
     };
     fixture.execute(schema).await;
     fixture.execute(version).await;
+}
+
+pub(super) async fn migration_of_earlier_format_keeps_rows(fixture: StoreFixture) {
+    create_earlier_format(&fixture).await;
+    let secret = match &fixture {
+        StoreFixture::Sqlite(_) => "x'00'",
+        StoreFixture::Postgres(_) => "'\\x00'",
+    };
     let rows = format!(
         "INSERT INTO webhook (webhook_id, tenant, name, url, format, events, secret, created_at)
          VALUES ('01900000-0000-7000-8000-000000000001', 'default', 'hook', 'https://example.org', 'json', '[]',

@@ -73,7 +73,11 @@ over_both!(
     projects::assignment_is_fair_to_projects_and_submitters,
     projects::limits_of_running_tasks_and_costs_delay_queued_tasks,
     projects::submission_is_refused_beyond_queue_limit_or_repositories,
+    projects::refused_submissions_of_one_key_are_no_duplicates,
+    projects::people_are_submitters_by_their_identities,
+    projects::settings_are_replaced_if_nobody_has_changed_them,
     projects::project_is_deleted_without_unfinished_tasks_only,
+    projects::task_is_not_added_to_a_project_that_is_deleted_meanwhile,
     projects::database_without_projects_is_migrated,
     kept::unusual_text_and_large_costs_are_stored,
 );

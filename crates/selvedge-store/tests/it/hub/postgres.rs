@@ -1,8 +1,8 @@
 //! Tests of PostgreSQL: several handles on one database, as with several hubs; a server that goes away;
 //! databases that cannot be used.
 
-use selvedge_protocol::TaskState;
 use selvedge_protocol::lease::LeaseRules;
+use selvedge_protocol::{ProjectSettings, TaskState};
 use selvedge_store::hub::{
     Assignment, ChangeAnswer, HubStoreError, PostgresHub, StoreSettings, SubmitOutcome,
 };
@@ -12,6 +12,7 @@ use super::fixture::{
     PASSES, StoreFixture, apply_change, assert_log_replays, begin, complete, entry, poll_in_order,
     report, task, want,
 };
+use super::projects::{new_project, task_of};
 
 async fn refused(url: &str) -> String {
     let opened = PostgresHub::open(url, None, StoreSettings::default()).await;
@@ -80,6 +81,68 @@ async fn two_hubs_store_one_key_as_one_task() {
         .filter(|answer| matches!(answer, SubmitOutcome::New(_)));
     assert_eq!(new.count(), 6);
     assert!(!answers.contains(&SubmitOutcome::IdTaken));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hubs_do_not_exceed_limits_of_a_project_together() {
+    const LIMIT: u32 = 3;
+    const ROUNDS: u128 = 20;
+    if !Postgres::is_available() {
+        return;
+    }
+    let fixture = StoreFixture::postgres();
+    let (one, two) = (fixture.open().await, fixture.open().await);
+    let settings = [
+        ProjectSettings {
+            max_running: Some(LIMIT),
+            ..ProjectSettings::default()
+        },
+        ProjectSettings {
+            max_queued: Some(LIMIT),
+            ..ProjectSettings::default()
+        },
+    ];
+    for (name, settings) in ["running", "queued"].into_iter().zip(settings) {
+        assert!(
+            one.create_project(new_project(name, settings))
+                .await
+                .unwrap()
+        );
+    }
+    poll_in_order((0..ROUNDS).map(|number| one.submit(task_of("running", "ada", number)))).await;
+    let mut held = 0;
+    for round in 0.. {
+        // Hubs that choose at the same time may leave out the project, but not for ever.
+        let polls = (0..4).flat_map(|_| {
+            [
+                one.assign_tasks(vec![want("a", 2, &[])]),
+                two.assign_tasks(vec![want("b", 2, &[])]),
+            ]
+        });
+        let granted = poll_in_order(polls).await;
+        held += granted.iter().map(Vec::len).sum::<usize>();
+        assert!(held <= LIMIT as usize, "{held} tasks are held");
+        if held == LIMIT as usize && round >= ROUNDS {
+            break;
+        }
+        assert!(round < 500, "only {held} tasks are held");
+    }
+
+    let submissions = (0..ROUNDS).flat_map(|number| {
+        let number = ROUNDS + 2 * number;
+        [
+            one.submit(task_of("queued", "ada", number)),
+            two.submit(task_of("queued", "ben", number + 1)),
+        ]
+    });
+    let outcomes = poll_in_order(submissions).await;
+    let new = outcomes
+        .iter()
+        .filter(|it| matches!(it, SubmitOutcome::New(_)));
+    assert_eq!(new.count(), LIMIT as usize);
+    let full = SubmitOutcome::QueueFull { limit: LIMIT };
+    let refused = outcomes.iter().filter(|it| **it == full);
+    assert_eq!(refused.count(), outcomes.len() - LIMIT as usize);
 }
 
 #[tokio::test(flavor = "multi_thread")]

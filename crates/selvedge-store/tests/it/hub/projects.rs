@@ -8,15 +8,16 @@ use selvedge_protocol::{CostEntry, PersonId, ProjectSettings, ProjectUsage};
 use selvedge_store::hub::{
     Assignment, AuditAction, AuditOrder, AuditQuery, DeleteProjectOutcome, HubStore, NewApiToken,
     NewLoginSession, NewProject, NewSchedule, NewSessionOwner, NewTask, NewWebhook, Person,
-    PollRequest, SubmitOutcome, TaskChange,
+    PollRequest, ProjectSubmitter, SubmitOutcome, TaskChange,
 };
 use uuid::Uuid;
 
 use super::access::ada;
 use super::fixture::{StoreFixture, apply_change, begin, complete, entry, task, want};
 use super::kept::token;
+use super::migrations::create_earlier_format;
 
-fn new_project(name: &str, settings: ProjectSettings) -> NewProject {
+pub(super) fn new_project(name: &str, settings: ProjectSettings) -> NewProject {
     NewProject {
         name: name.to_owned(),
         settings,
@@ -24,7 +25,7 @@ fn new_project(name: &str, settings: ProjectSettings) -> NewProject {
     }
 }
 
-fn task_of(project: &str, person: &str, number: u128) -> NewTask {
+pub(super) fn task_of(project: &str, person: &str, number: u128) -> NewTask {
     NewTask {
         project: project.to_owned(),
         submitted_by: person.to_owned(),
@@ -82,7 +83,7 @@ pub(super) async fn assignment_is_fair_to_projects_and_submitters(fixture: Store
     let usage = store.project_usage("a".to_owned()).await.unwrap();
     let running = usage
         .iter()
-        .map(|(name, usage)| (name.as_str(), usage.queued, usage.running));
+        .map(|it| (it.name.as_str(), it.usage.queued, it.usage.running));
     assert_eq!(
         running.collect::<Vec<_>>(),
         [("busy", 298, 2), ("late", 0, 1), ("rare", 0, 2)]
@@ -96,8 +97,8 @@ pub(super) async fn limits_of_running_tasks_and_costs_delay_queued_tasks(fixture
         max_running_per_person: Some(2),
         ..ProjectSettings::default()
     };
-    let created = store.create_project(new_project("a", settings)).await;
-    assert!(created.unwrap());
+    let created = store.create_project(new_project("a", settings.clone()));
+    assert!(created.await.unwrap());
     for number in 0..10 {
         let person = ["ada", "ben"][usize::from(number >= 5)];
         store.submit(task_of("a", person, number)).await.unwrap();
@@ -141,18 +142,22 @@ pub(super) async fn limits_of_running_tasks_and_costs_delay_queued_tasks(fixture
         cost_micro_usd: MicroUsd(7),
         calls_of_unknown_cost: 1,
     };
-    assert_eq!(usage[1], ("ben".to_owned(), of_ben_now));
+    assert_eq!(
+        (usage[1].name.as_str(), usage[1].usage),
+        ("ben", of_ben_now)
+    );
 
     let costs = ProjectSettings {
         max_cost_micro_usd_per_day: Some(MicroUsd(8)),
         max_cost_micro_usd_per_day_per_person: Some(MicroUsd(7)),
         ..ProjectSettings::default()
     };
-    let update = async |settings| {
-        let updated = store.update_project("a".to_owned(), settings, ada()).await;
+    let update = async |before, settings| {
+        let name = "a".to_owned();
+        let updated = store.update_project(name, before, settings, ada()).await;
         assert!(updated.unwrap());
     };
-    update(costs).await;
+    update(settings, costs.clone()).await;
     assert_eq!(
         assign(store.as_ref(), want("three", 2, &[])).await,
         counts([("a", "ada", 2)]),
@@ -165,7 +170,7 @@ pub(super) async fn limits_of_running_tasks_and_costs_delay_queued_tasks(fixture
         counts([]),
         "$0.000014 are beyond the limit of the project"
     );
-    update(ProjectSettings::default()).await;
+    update(costs, ProjectSettings::default()).await;
     assert_eq!(
         assign(store.as_ref(), want("five", 9, &[])).await,
         counts([("a", "ada", 1), ("a", "ben", 4), ("a", "new", 1)])
@@ -204,6 +209,12 @@ pub(super) async fn submission_is_refused_beyond_queue_limit_or_repositories(
     let full = SubmitOutcome::QueueFull { limit: 2 };
     let refused = outcomes.iter().filter(|outcome| **outcome == full).count();
     assert_eq!(refused, 1, "{outcomes:?}");
+    // A task that exists is named as such in a full queue, too.
+    let known = outcomes.iter().position(|outcome| *outcome != full);
+    let mut known = new(u128::try_from(known.unwrap()).unwrap() + 1, theirs);
+    known.idempotency = None;
+    let refused = store.submit(known).await.unwrap();
+    assert_eq!(refused, SubmitOutcome::IdTaken);
     // The hub's own subtasks were accepted with their plan.
     let mut part = new(4, theirs);
     part.part_of = Some(selvedge_core::model::ParentPlan {
@@ -222,6 +233,130 @@ pub(super) async fn submission_is_refused_beyond_queue_limit_or_repositories(
     assert_eq!(all.len(), 3);
     let again = store.submit(new(number, ours)).await.unwrap();
     assert!(matches!(again, SubmitOutcome::New(_)), "{again:?}");
+}
+
+pub(super) async fn refused_submissions_of_one_key_are_no_duplicates(fixture: StoreFixture) {
+    let store = fixture.open().await;
+    let full = ProjectSettings {
+        max_queued: Some(0),
+        ..ProjectSettings::default()
+    };
+    let project = new_project("a", full.clone());
+    assert!(store.create_project(project).await.unwrap());
+    let submit = |number: u128| {
+        let mut new = task_of("a", "ada", number);
+        new.idempotency = Some(("key".to_owned(), [1; 32]));
+        store.submit(new)
+    };
+    for first in [0, 3, 6] {
+        let (one, two, three) = tokio::join!(submit(first), submit(first + 1), submit(first + 2));
+        for outcome in [one, two, three] {
+            assert_eq!(outcome.unwrap(), SubmitOutcome::QueueFull { limit: 0 });
+        }
+    }
+    let open = ProjectSettings::default();
+    let updated = store.update_project("a".to_owned(), full, open, ada());
+    assert!(updated.await.unwrap());
+    let (one, two, three) = tokio::join!(submit(10), submit(11), submit(12));
+    let outcomes = [one.unwrap(), two.unwrap(), three.unwrap()];
+    let new = outcomes.iter().find_map(|outcome| match outcome {
+        SubmitOutcome::New(id) => Some(*id),
+        _ => None,
+    });
+    let duplicate = SubmitOutcome::Duplicate(new.expect("one new task"));
+    let duplicates = outcomes.iter().filter(|outcome| **outcome == duplicate);
+    assert_eq!(duplicates.count(), 2, "{outcomes:?}");
+}
+
+/// People may change their names at their provider, and names may be equal.
+pub(super) async fn people_are_submitters_by_their_identities(fixture: StoreFixture) {
+    let store = fixture.open().await;
+    let settings = ProjectSettings {
+        max_running_per_person: Some(1),
+        ..ProjectSettings::default()
+    };
+    assert!(
+        store
+            .create_project(new_project("a", settings))
+            .await
+            .unwrap()
+    );
+    let mut submitters = Vec::new();
+    for (number, subject, name) in [
+        (1, Some("1"), "Ada"),
+        (2, Some("2"), "Ada"),
+        (3, None, "Ada"),
+        (4, Some("1"), "Ada L."),
+        (5, None, "Ada"),
+        (6, Some("2"), "Ada"),
+    ] {
+        let mut new = task_of("a", name, number);
+        new.person = subject.map(|subject| PersonId {
+            issuer: "https://login.example".to_owned(),
+            subject: subject.to_owned(),
+        });
+        let id = new.task_id;
+        assert_eq!(store.submit(new).await.unwrap(), SubmitOutcome::New(id));
+        let (view, _) = store.task(id).await.unwrap().unwrap();
+        submitters.push(view.submitter.expect("a submitter"));
+    }
+    assert_eq!(
+        submitters[..3],
+        [submitters[3], submitters[5], submitters[4]]
+    );
+    let granted = store.assign_tasks(vec![want("w", 9, &[])]).await.unwrap();
+    assert_eq!(granted.len(), 3, "one of each");
+    let usage = store.project_usage("a".to_owned()).await.unwrap();
+    let expected = [
+        (submitters[1], "Ada"),
+        (submitters[2], "Ada"),
+        (submitters[0], "Ada L."),
+    ];
+    let one_each = ProjectUsage {
+        queued: 1,
+        running: 1,
+        ..ProjectUsage::default()
+    };
+    let expected = expected.map(|(submitter, name)| ProjectSubmitter {
+        submitter,
+        name: name.to_owned(),
+        usage: one_each,
+    });
+    assert_eq!(usage, expected);
+    // Submitters that use nothing are left out.
+    for number in 1..=6 {
+        let cancel = TaskChange::Cancel {
+            actor: ada(),
+            reason: String::new(),
+        };
+        let id = task(number, 0, &[]).task_id;
+        let (view, _) = store.task(id).await.unwrap().unwrap();
+        let epoch = view.row.lease.epoch;
+        apply_change(store.as_ref(), id, TaskChange::Forget { epoch }).await;
+        apply_change(store.as_ref(), id, cancel).await;
+    }
+    assert_eq!(store.project_usage("a".to_owned()).await.unwrap(), []);
+}
+
+pub(super) async fn settings_are_replaced_if_nobody_has_changed_them(fixture: StoreFixture) {
+    let store = fixture.open().await;
+    let limited = |limit| ProjectSettings {
+        max_running: Some(limit),
+        ..ProjectSettings::default()
+    };
+    let update =
+        |expected, settings| store.update_project("default".to_owned(), expected, settings, ada());
+    assert!(!update(limited(1), limited(2)).await.unwrap());
+    let unlimited = ProjectSettings::default();
+    let (one, two) = tokio::join!(
+        update(unlimited.clone(), limited(1)),
+        update(unlimited, limited(2))
+    );
+    let (one, two) = (one.unwrap(), two.unwrap());
+    assert!(one != two, "{one} {two}");
+    let stored = store.projects().await.unwrap().remove(0).settings;
+    assert_eq!(stored, limited(if one { 1 } else { 2 }));
+    assert!(update(stored, limited(3)).await.unwrap());
 }
 
 pub(super) async fn project_is_deleted_without_unfinished_tasks_only(fixture: StoreFixture) {
@@ -320,8 +455,8 @@ pub(super) async fn project_is_deleted_without_unfinished_tasks_only(fixture: St
     let names = projects.iter().map(|project| project.name.as_str());
     assert_eq!(names.collect::<Vec<_>>(), ["default"]);
     let settings = ProjectSettings::default();
-    let updated = store.update_project("a".to_owned(), settings, ada()).await;
-    assert!(!updated.unwrap());
+    let updated = store.update_project("a".to_owned(), settings.clone(), settings, ada());
+    assert!(!updated.await.unwrap());
     let query = AuditQuery {
         project: "default".to_owned(),
         actor: None,
@@ -338,93 +473,108 @@ pub(super) async fn project_is_deleted_without_unfinished_tasks_only(fixture: St
     );
 }
 
-macro_rules! older_migrations {
-    ($database:literal) => {
-        [
-            include_str!(concat!(
-                "../../../src/hub/",
-                $database,
-                "/migrations/001_hub.sql"
-            )),
-            include_str!(concat!(
-                "../../../src/hub/",
-                $database,
-                "/migrations/002_verdicts.sql"
-            )),
-            include_str!(concat!(
-                "../../../src/hub/",
-                $database,
-                "/migrations/003_access.sql"
-            )),
-            include_str!(concat!(
-                "../../../src/hub/",
-                $database,
-                "/migrations/004_webhooks.sql"
-            )),
-            include_str!(concat!(
-                "../../../src/hub/",
-                $database,
-                "/migrations/005_audit.sql"
-            )),
-        ]
-        .concat()
-    };
+pub(super) async fn task_is_not_added_to_a_project_that_is_deleted_meanwhile(
+    fixture: StoreFixture,
+) {
+    let store = fixture.open().await;
+    for number in 0..30 {
+        let name = format!("p{number}");
+        let project = new_project(&name, ProjectSettings::default());
+        assert!(store.create_project(project).await.unwrap());
+        let new = task_of(&name, "ada", number);
+        let (submitted, deleted) =
+            tokio::join!(store.submit(new), store.delete_project(name, ada()));
+        let (submitted, deleted) = (submitted.unwrap(), deleted.unwrap());
+        let is_consistent = match submitted {
+            SubmitOutcome::New(_) => deleted == DeleteProjectOutcome::Unfinished(1),
+            SubmitOutcome::ProjectDeleted => deleted == DeleteProjectOutcome::Deleted,
+            _ => false,
+        };
+        assert!(is_consistent, "{submitted:?} {deleted:?}");
+    }
 }
 
-/// Tasks and tokens of the database of a hub without projects belong to the project `default`, and webhooks still work.
+/// What is in the database of a hub without projects belongs to the project `default`, and webhooks still work. The
+/// costs of the day of the migration count for the limits.
 pub(super) async fn database_without_projects_is_migrated(fixture: StoreFixture) {
-    let sql = match &fixture {
-        StoreFixture::Sqlite(directory) => {
-            std::fs::create_dir_all(directory.path().join("deep")).unwrap();
-            format!(
-                "{}; PRAGMA user_version = 5;
-                 INSERT INTO token VALUES ('{token}', 'ci', 'slv_', 'default', '[\"submit\"]', zeroblob(32), 1, NULL, NULL, NULL);
-                 INSERT INTO webhook VALUES ('{token}', 'default', 'hook', 'https://hook.example', 'json', '[]', x'00', 1);
-                 INSERT INTO task (task_id, tenant, submitted_by, title, priority, labels, max_attempts, rank,
-                                   created_at, updated_at, state, log_seq)
-                 VALUES ('{task}', 'default', 'ci', 'old', 0, '[]', 1, 1, 1, 1, 'queued', 1);
-                 INSERT INTO task_body VALUES (1, '{{}}');
-                 INSERT INTO log VALUES (1, 1, 1, '{{\"type\":\"submitted\"}}');",
-                older_migrations!("sqlite"),
-                token = Uuid::from_u128(1),
-                task = task(1, 0, &[]).task_id,
-            )
-        }
-        StoreFixture::Postgres(_) => format!(
-            "{}; CREATE TABLE selvedge_schema (version integer PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());
-             INSERT INTO selvedge_schema SELECT generate_series(1, 5);
-             INSERT INTO token VALUES ('{token}', 'ci', 'slv_', 'default', '[\"submit\"]', decode(repeat('00', 32), 'hex'), 1, NULL, NULL, NULL);
-             INSERT INTO webhook VALUES ('{token}', 'default', 'hook', 'https://hook.example', 'json', '[]', '\\x00', 1);
-             INSERT INTO request (task_id, tenant, submitted_by, title, priority, max_attempts, created_at, body)
-             VALUES ('{task}', 'default', 'ci', 'old', 0, 1, 1, '{{}}');
-             INSERT INTO task (task_no, rank, labels, state, log_seq, updated_at) VALUES (1, 1, '[]', 'queued', 1, 1);
-             INSERT INTO log VALUES (1, 1, 1, '{{\"type\":\"submitted\"}}');",
-            older_migrations!("postgres"),
-            token = Uuid::from_u128(1),
-            task = task(1, 0, &[]).task_id,
+    let ids = [1, 2, 3].map(|number| task(number, 0, &[]).task_id);
+    let [queued, ended, plan] = ids;
+    let token = Uuid::from_u128(1);
+    create_earlier_format(&fixture).await;
+    let (bytes, secret, now) = match &fixture {
+        StoreFixture::Sqlite(_) => ("zeroblob(32)", "x'00'", "unixepoch() * 1000"),
+        StoreFixture::Postgres(_) => (
+            "decode(repeat('00', 32), 'hex')",
+            "'\\x00'",
+            "(extract(epoch FROM now()) * 1000)::bigint",
         ),
     };
-    fixture.execute(&sql).await;
+    fixture
+        .execute(&format!(
+            "INSERT INTO token VALUES ('{token}', 'ci', 'slv_', 'default', '[\"submit\"]', {bytes}, 1, NULL, NULL, NULL);
+             INSERT INTO webhook VALUES ('{token}', 'default', 'hook', 'https://hook.example', 'json', '[]', {secret}, 1);"
+        ))
+        .await;
+    for (number, id, by, labels, state) in [
+        (1, queued, "ci", "[]", "queued"),
+        (2, ended, "old", "[]", "cancelled"),
+        (3, plan, "planner", "[\"selvedge:plan\"]", "queued"),
+    ] {
+        let task = match &fixture {
+            StoreFixture::Sqlite(_) => format!(
+                "INSERT INTO task (task_id, tenant, submitted_by, title, priority, labels, max_attempts, rank,
+                                   created_at, updated_at, state, log_seq)
+                 VALUES ('{id}', 'default', '{by}', 'old', 0, '{labels}', 1, 1, 1, 1, '{state}', 1);
+                 INSERT INTO task_body VALUES ({number}, '{{}}');
+                 INSERT INTO plan SELECT {number} WHERE {number} = 3;"
+            ),
+            StoreFixture::Postgres(_) => format!(
+                "INSERT INTO request (task_id, tenant, submitted_by, title, priority, max_attempts, created_at, body)
+                 VALUES ('{id}', 'default', '{by}', 'old', 0, 1, 1, '{{}}');
+                 INSERT INTO task (task_no, rank, labels, state, log_seq, updated_at)
+                 VALUES ({number}, 1, '{labels}', '{state}', 1, 1);"
+            ),
+        };
+        let rows = format!(
+            "INSERT INTO log VALUES ({number}, 1, 1, '{{\"type\":\"submitted\"}}');
+             INSERT INTO cost VALUES ({number}, 1, 'yesterday', {now} - 86400000, 5, 'reported', 0, 0, '{{}}');
+             INSERT INTO cost VALUES ({number}, 1, 'known', {now}, 7, 'reported', 0, 0, '{{}}');
+             INSERT INTO cost VALUES ({number}, 1, 'unknown', {now}, NULL, 'unknown', 0, 0, '{{}}');"
+        );
+        fixture.execute(&(task + &rows)).await;
+    }
+
     let store = fixture.open().await;
     let token = store.find_token_by_hash([0; 32]).await.unwrap().unwrap();
     assert_eq!(
         (token.name.as_str(), token.project.as_str()),
         ("ci", "default")
     );
-    let names = store.projects().await.unwrap();
-    assert_eq!(names.len(), 1);
+    assert_eq!(store.projects().await.unwrap().len(), 1);
+    let usage = store.project_usage("default".to_owned()).await.unwrap();
+    let spent = |queued| ProjectUsage {
+        queued,
+        cost_micro_usd: MicroUsd(7),
+        calls_of_unknown_cost: 1,
+        ..ProjectUsage::default()
+    };
+    let usage: Vec<_> = usage
+        .iter()
+        .map(|it| (it.name.as_str(), it.usage))
+        .collect();
+    assert_eq!(usage, [("ci", spent(1)), ("old", spent(0))]);
     assert_eq!(
         assign(store.as_ref(), want("w", 9, &[])).await,
         counts([("default", "ci", 1)])
     );
+    assert_eq!(store.plans().await.unwrap(), [plan]);
+    let (view, _) = store.task(ended).await.unwrap().unwrap();
+    assert_eq!((view.cost.calls, view.submitter), (3, None));
     let cancel = TaskChange::Cancel {
         actor: ada(),
         reason: "enough".to_owned(),
     };
-    let second = task_of("default", "ci", 2);
-    let id = second.task_id;
-    store.submit(second).await.unwrap();
-    apply_change(store.as_ref(), id, cancel).await;
+    apply_change(store.as_ref(), plan, cancel).await;
     let deliveries = store.deliveries(Uuid::from_u128(1), 10).await.unwrap();
     assert_eq!(deliveries.len(), 1);
 }

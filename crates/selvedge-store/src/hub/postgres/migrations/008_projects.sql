@@ -32,12 +32,15 @@ INSERT INTO project
 SELECT name, '{}', (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL
 FROM (SELECT 'default' AS name UNION SELECT project FROM token UNION SELECT project FROM request) AS known;
 
--- Who has submitted tasks to a project.
+-- Who has submitted tasks to a project: tokens, by name, and people, by their identities. Names of people change, and may
+-- be equal.
 CREATE TABLE submitter (
     submitter_no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     project      text   NOT NULL,
     name         text   NOT NULL,
-    UNIQUE (project, name)
+    person       text   NOT NULL DEFAULT '',    -- JSON: issuer and subject; '' for tokens
+    token_name   text   NOT NULL GENERATED ALWAYS AS (CASE person WHEN '' THEN name ELSE '' END) STORED,
+    UNIQUE (project, person, token_name)
 );
 INSERT INTO submitter (project, name) SELECT DISTINCT project, submitted_by FROM request;
 
@@ -62,6 +65,15 @@ CREATE TABLE daily_cost (
     unknown_calls bigint  NOT NULL,
     PRIMARY KEY (day, submitter_no, backend)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+-- The costs of today, of ended tasks as well.
+INSERT INTO daily_cost
+SELECT c.at / 86400000, s.submitter_no, 0, least(coalesce(sum(c.micro_usd), 0), 9223372036854775807)::bigint,
+       count(*) FILTER (WHERE c.micro_usd IS NULL OR c.source = 'unknown')
+FROM cost c JOIN task t USING (task_no) JOIN request r USING (task_no)
+     JOIN submitter s ON s.project = r.project AND s.name = r.submitted_by
+WHERE c.at / 86400000 >= extract(epoch FROM clock_timestamp())::bigint / 86400
+  AND t.labels <> '["selvedge:plan"]'::jsonb
+GROUP BY 1, 2;
 CREATE FUNCTION add_daily_costs() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO daily_cost AS d

@@ -18,12 +18,15 @@ INSERT INTO project
 SELECT name, '{}', unixepoch() * 1000, NULL
 FROM (SELECT 'default' AS name UNION SELECT project FROM token UNION SELECT project FROM task);
 
--- Who has submitted tasks to a project.
+-- Who has submitted tasks to a project: tokens, by name, and people, by their identities. Names of people change, and may
+-- be equal.
 CREATE TABLE submitter (
     submitter_no INTEGER NOT NULL PRIMARY KEY,
     project      TEXT    NOT NULL,
     name         TEXT    NOT NULL,
-    UNIQUE (project, name)
+    person       TEXT    NOT NULL DEFAULT '',   -- JSON: issuer and subject; '' for tokens
+    token_name   TEXT    NOT NULL GENERATED ALWAYS AS (CASE person WHEN '' THEN name ELSE '' END) STORED,
+    UNIQUE (project, person, token_name)
 ) STRICT;
 INSERT INTO submitter (project, name) SELECT DISTINCT project, submitted_by FROM task;
 
@@ -45,6 +48,13 @@ CREATE TABLE daily_cost (
     unknown_calls INTEGER NOT NULL,
     PRIMARY KEY (day, submitter_no)
 ) STRICT, WITHOUT ROWID;
+-- The costs of today, of ended tasks as well.
+INSERT INTO daily_cost
+SELECT c.at / 86400000 AS day, s.submitter_no, CAST(total(c.micro_usd) AS INTEGER),
+       count(*) FILTER (WHERE c.micro_usd IS NULL OR c.source = 'unknown')
+FROM cost c JOIN task t USING (task_no) JOIN submitter s ON s.project = t.project AND s.name = t.submitted_by
+WHERE c.at / 86400000 >= unixepoch() / 86400 AND t.labels <> '["selvedge:plan"]'
+GROUP BY day, s.submitter_no;
 CREATE TRIGGER cost_of_day AFTER INSERT ON cost
 BEGIN
     INSERT INTO daily_cost
