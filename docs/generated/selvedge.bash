@@ -2246,7 +2246,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__projects__subcmd__add)
-            opts="-h --repository --max-running --max-queued --max-cost-usd-per-day --max-running-per-person --max-cost-usd-per-day-per-person --format --hub --token-file --help"
+            opts="-h --repository --max-running --max-queued --max-cost-usd-per-day --max-running-per-submitter --max-cost-usd-per-day-per-submitter --format --hub --token-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2268,11 +2268,11 @@ _selvedge() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --max-running-per-person)
+                --max-running-per-submitter)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --max-cost-usd-per-day-per-person)
+                --max-cost-usd-per-day-per-submitter)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -2465,7 +2465,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__projects__subcmd__update)
-            opts="-h --repository --max-running --max-queued --max-cost-usd-per-day --max-running-per-person --max-cost-usd-per-day-per-person --any-repository --format --hub --token-file --help"
+            opts="-h --repository --max-running --max-queued --max-cost-usd-per-day --max-running-per-submitter --max-cost-usd-per-day-per-submitter --any-repository --format --hub --token-file --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -2487,11 +2487,11 @@ _selvedge() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --max-running-per-person)
+                --max-running-per-submitter)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --max-cost-usd-per-day-per-person)
+                --max-cost-usd-per-day-per-submitter)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

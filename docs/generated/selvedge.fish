@@ -304,8 +304,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_s
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l max-running -d 'Maximum number of running tasks, or `none`' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l max-queued -d 'Maximum number of queued tasks, or `none`; further tasks are refused' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l max-cost-usd-per-day -d 'Cost in US dollars, or `none`, from which queued tasks wait for the next day' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l max-running-per-person -d 'Maximum number of running tasks of one submitter, or `none`' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l max-cost-usd-per-day-per-person -d 'Cost in US dollars, or `none`, from which queued tasks of one submitter wait for the next day' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l max-running-per-submitter -d 'Maximum number of running tasks of one submitter, or `none`' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l max-cost-usd-per-day-per-submitter -d 'Cost in US dollars, or `none`, from which queued tasks of one submitter wait for the next day' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
 jsonl\t'One JSON object per event and line; the last one is the result'"
@@ -322,8 +322,8 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_s
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l max-running -d 'Maximum number of running tasks, or `none`' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l max-queued -d 'Maximum number of queued tasks, or `none`; further tasks are refused' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l max-cost-usd-per-day -d 'Cost in US dollars, or `none`, from which queued tasks wait for the next day' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l max-running-per-person -d 'Maximum number of running tasks of one submitter, or `none`' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l max-cost-usd-per-day-per-person -d 'Cost in US dollars, or `none`, from which queued tasks of one submitter wait for the next day' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l max-running-per-submitter -d 'Maximum number of running tasks of one submitter, or `none`' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l max-cost-usd-per-day-per-submitter -d 'Cost in US dollars, or `none`, from which queued tasks of one submitter wait for the next day' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
 json\t'One JSON object at the end'
 jsonl\t'One JSON object per event and line; the last one is the result'"

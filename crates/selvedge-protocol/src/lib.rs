@@ -44,8 +44,8 @@ pub use patches::{
 pub use problem::{FieldError, LIMIT_PROBLEM, PROBLEM_PREFIX, Problem};
 pub use progress::{ProgressEvent, project};
 pub use project::{
-    DEFAULT_PROJECT, PersonUsage, ProjectPage, ProjectRequest, ProjectRow, ProjectSettings,
-    ProjectUsage,
+    DEFAULT_PROJECT, ProjectPage, ProjectRequest, ProjectRow, ProjectSettings, ProjectUsage,
+    SubmitterUsage,
 };
 pub use schedule::{CreatedSchedule, ScheduleLast, SchedulePage, ScheduleRequest, ScheduleRow};
 pub use session::{Hello, HubMessage, RefusalCode, WorkerMessage};

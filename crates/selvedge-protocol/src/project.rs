@@ -29,10 +29,10 @@ pub struct ProjectSettings {
     pub max_cost_micro_usd_per_day: Option<MicroUsd>,
     /// Maximum number of tasks of one submitter that workers hold at the same time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_running_per_person: Option<u32>,
+    pub max_running_per_submitter: Option<u32>,
     /// The known cost of a day (UTC) from which the queued tasks of one submitter wait for the next day.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_cost_micro_usd_per_day_per_person: Option<MicroUsd>,
+    pub max_cost_micro_usd_per_day_per_submitter: Option<MicroUsd>,
 }
 
 /// Creates a project.
@@ -60,7 +60,7 @@ pub struct ProjectRow {
     pub usage: Option<ProjectUsage>,
     /// What each of its submitters uses now, by name; only in the response for a single project.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub people: Vec<PersonUsage>,
+    pub submitters: Vec<SubmitterUsage>,
 }
 
 /// What a project or a submitter uses now.
@@ -88,7 +88,7 @@ impl AddAssign for ProjectUsage {
 
 /// What a submitter uses now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PersonUsage {
+pub struct SubmitterUsage {
     /// The name of the submitter.
     pub name: String,
     /// What the submitter uses.

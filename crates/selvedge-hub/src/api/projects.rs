@@ -9,7 +9,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use selvedge_core::repository::RepositoryPatterns;
 use selvedge_protocol::{
-    DEFAULT_PROJECT, PersonUsage, ProjectPage, ProjectRequest, ProjectRow, ProjectSettings, Scope,
+    DEFAULT_PROJECT, ProjectPage, ProjectRequest, ProjectRow, ProjectSettings, Scope,
+    SubmitterUsage,
 };
 use selvedge_store::hub::{AuditActor, DeleteProjectOutcome, NewProject, Project};
 use serde_json::{Map, Value};
@@ -201,19 +202,19 @@ fn project_row(project: Project) -> ProjectRow {
         created_at: timestamp(project.created_at),
         settings: project.settings,
         usage: None,
-        people: Vec::new(),
+        submitters: Vec::new(),
     }
 }
 
 async fn full_row(hub: &Hub, name: &str) -> Result<ProjectRow, ApiError> {
     let found = find_project(hub, name).await?;
     let found = found.ok_or_else(|| ApiError::not_found("project"))?;
-    let people = hub.store.project_usage(name.to_owned()).await?;
+    let submitters = hub.store.project_usage(name.to_owned()).await?;
     Ok(ProjectRow {
-        usage: Some(total_usage(&people)),
-        people: people
+        usage: Some(total_usage(&submitters)),
+        submitters: submitters
             .into_iter()
-            .map(|it| PersonUsage {
+            .map(|it| SubmitterUsage {
                 name: it.name,
                 usage: it.usage,
             })

@@ -19,10 +19,10 @@ pub(crate) async fn find_project(hub: &Hub, name: &str) -> Result<Option<Project
 }
 
 /// The sum of what the submitters of a project use.
-pub(crate) fn total_usage(people: &[ProjectSubmitter]) -> ProjectUsage {
+pub(crate) fn total_usage(submitters: &[ProjectSubmitter]) -> ProjectUsage {
     let mut sum = ProjectUsage::default();
-    for person in people {
-        sum += person.usage;
+    for submitter in submitters {
+        sum += submitter.usage;
     }
     sum
 }
@@ -30,7 +30,7 @@ pub(crate) fn total_usage(people: &[ProjectSubmitter]) -> ProjectUsage {
 /// The limits of a project and what of them is used.
 pub(crate) struct ProjectLimits {
     settings: ProjectSettings,
-    people: Vec<ProjectSubmitter>,
+    submitters: Vec<ProjectSubmitter>,
     total: ProjectUsage,
 }
 
@@ -45,15 +45,15 @@ impl ProjectLimits {
                 max_queued: settings.max_queued,
                 ..ProjectSettings::default()
             };
-        let people = if is_limited {
+        let submitters = if is_limited {
             hub.store().project_usage(name.to_owned()).await?
         } else {
             Vec::new()
         };
-        let total = total_usage(&people);
+        let total = total_usage(&submitters);
         Ok(Self {
             settings,
-            people,
+            submitters,
             total,
         })
     }
@@ -63,14 +63,14 @@ impl ProjectLimits {
         if view.row.lease.state != TaskState::Queued || plans::is_plan(view) {
             return None;
         }
-        let mut people = self.people.iter();
-        let person = people.find(|it| Some(it.submitter) == view.submitter);
-        let person = person.map_or_else(ProjectUsage::default, |it| it.usage);
-        let reached = ReachedLimit::of(&self.settings, self.total, person)?;
+        let mut submitters = self.submitters.iter();
+        let submitter = submitters.find(|it| Some(it.submitter) == view.submitter);
+        let submitter = submitter.map_or_else(ProjectUsage::default, |it| it.usage);
+        let reached = ReachedLimit::of(&self.settings, self.total, submitter)?;
         let unknown = match reached {
             ReachedLimit::DailyCost(_) => self.total.calls_of_unknown_cost,
-            ReachedLimit::DailyCostPerPerson(_) => person.calls_of_unknown_cost,
-            ReachedLimit::Running(_) | ReachedLimit::RunningPerPerson(_) => 0,
+            ReachedLimit::DailyCostPerSubmitter(_) => submitter.calls_of_unknown_cost,
+            ReachedLimit::Running(_) | ReachedLimit::RunningPerSubmitter(_) => 0,
         };
         let note = match unknown {
             0 => String::new(),

@@ -440,14 +440,14 @@ pub(crate) async fn changes_of_different_settings_are_all_kept(database: TestDat
         tokio::join!(
             change("max_running", limit),
             change("max_queued", limit),
-            change("max_running_per_person", limit)
+            change("max_running_per_submitter", limit)
         );
         let settings = hub.get(path, &admin).await.json()["settings"].clone();
         let expected = json!({
             "repositories": [],
             "max_running": limit,
             "max_queued": limit,
-            "max_running_per_person": limit,
+            "max_running_per_submitter": limit,
         });
         assert_eq!(settings, expected);
     }

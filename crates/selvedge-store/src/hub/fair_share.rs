@@ -38,7 +38,7 @@ struct ProjectShare {
 }
 
 #[derive(Debug)]
-struct PersonShare {
+struct SubmitterShare {
     project: usize,
     usage: ProjectUsage,
 }
@@ -48,7 +48,7 @@ struct PersonShare {
 pub(crate) struct FairShare {
     projects: Vec<ProjectShare>,
     project_index: HashMap<String, usize>,
-    people: HashMap<i64, PersonShare>,
+    submitters: HashMap<i64, SubmitterShare>,
 }
 
 impl FairShare {
@@ -74,26 +74,26 @@ impl FairShare {
     /// Adds what a submitter uses to the submitter and the project.
     pub(crate) fn add_usage(&mut self, submitter: &Submitter, usage: ProjectUsage) {
         let project = self.project(&submitter.project);
-        let person = self
-            .people
+        let share = self
+            .submitters
             .entry(submitter.number)
-            .or_insert_with(|| PersonShare {
+            .or_insert_with(|| SubmitterShare {
                 project,
                 usage: ProjectUsage::default(),
             });
-        for total in [&mut person.usage, &mut self.projects[project].usage] {
+        for total in [&mut share.usage, &mut self.projects[project].usage] {
             *total += usage;
         }
     }
 
     /// The running tasks of the submitter's project and of the submitter; `None` if neither may run another one.
     fn load(&self, submitter: i64) -> Option<(u64, u64)> {
-        let person = self.people.get(&submitter)?;
-        let project = self.projects.get(person.project)?;
-        let reached = ReachedLimit::of(project.settings.as_ref()?, project.usage, person.usage);
+        let share = self.submitters.get(&submitter)?;
+        let project = self.projects.get(share.project)?;
+        let reached = ReachedLimit::of(project.settings.as_ref()?, project.usage, share.usage);
         reached
             .is_none()
-            .then_some((project.usage.running, person.usage.running))
+            .then_some((project.usage.running, share.usage.running))
     }
 
     /// Whether a task of the submitter may be assigned.
@@ -148,9 +148,9 @@ impl FairShare {
     }
 
     fn count_running(&mut self, submitter: i64, change: i64) {
-        if let Some(person) = self.people.get_mut(&submitter) {
-            let project = &mut self.projects[person.project].usage.running;
-            for running in [&mut person.usage.running, project] {
+        if let Some(share) = self.submitters.get_mut(&submitter) {
+            let project = &mut self.projects[share.project].usage.running;
+            for running in [&mut share.usage.running, project] {
                 *running = running.saturating_add_signed(change);
             }
         }
@@ -161,12 +161,12 @@ impl FairShare {
 mod tests {
     use super::*;
 
-    fn share(projects: &[(&str, ProjectSettings)], people: &[(i64, &str)]) -> FairShare {
+    fn share(projects: &[(&str, ProjectSettings)], submitters: &[(i64, &str)]) -> FairShare {
         let mut share = FairShare::default();
         for (name, settings) in projects {
             share.add_project(name, Some(settings.clone()));
         }
-        for (number, project) in people {
+        for (number, project) in submitters {
             let submitter = Submitter {
                 number: *number,
                 project: (*project).to_owned(),
@@ -209,7 +209,7 @@ mod tests {
     fn choice_ends_at_limits() {
         let settings = ProjectSettings {
             max_running: Some(3),
-            max_running_per_person: Some(2),
+            max_running_per_submitter: Some(2),
             ..ProjectSettings::default()
         };
         let mut share = share(&[("a", settings)], &[(1, "a"), (2, "a"), (3, "b")]);

@@ -65,9 +65,9 @@ pub enum ReachedLimit {
     /// Of the project's cost on this day.
     DailyCost(MicroUsd),
     /// Of the submitter's running tasks.
-    RunningPerPerson(u32),
+    RunningPerSubmitter(u32),
     /// Of the submitter's cost on this day.
-    DailyCostPerPerson(MicroUsd),
+    DailyCostPerSubmitter(MicroUsd),
 }
 
 impl ReachedLimit {
@@ -75,7 +75,7 @@ impl ReachedLimit {
     pub fn of(
         settings: &ProjectSettings,
         project: ProjectUsage,
-        person: ProjectUsage,
+        submitter: ProjectUsage,
     ) -> Option<Self> {
         let runs = |limit: Option<u32>, usage: ProjectUsage| {
             limit.filter(|limit| usage.running >= u64::from(*limit))
@@ -86,11 +86,13 @@ impl ReachedLimit {
         costs(settings.max_cost_micro_usd_per_day, project)
             .map(Self::DailyCost)
             .or_else(|| {
-                let limit = settings.max_cost_micro_usd_per_day_per_person;
-                costs(limit, person).map(Self::DailyCostPerPerson)
+                let limit = settings.max_cost_micro_usd_per_day_per_submitter;
+                costs(limit, submitter).map(Self::DailyCostPerSubmitter)
             })
             .or_else(|| runs(settings.max_running, project).map(Self::Running))
-            .or_else(|| runs(settings.max_running_per_person, person).map(Self::RunningPerPerson))
+            .or_else(|| {
+                runs(settings.max_running_per_submitter, submitter).map(Self::RunningPerSubmitter)
+            })
     }
 }
 
@@ -107,13 +109,13 @@ impl fmt::Display for ReachedLimit {
                     "the project's limit of ${usd:.2} a day is reached, until 00:00 UTC"
                 )
             }
-            Self::RunningPerPerson(limit) => {
+            Self::RunningPerSubmitter(limit) => {
                 write!(
                     f,
                     "the submitter's limit of {limit} running tasks is reached"
                 )
             }
-            Self::DailyCostPerPerson(limit) => {
+            Self::DailyCostPerSubmitter(limit) => {
                 let usd = limit.as_usd();
                 write!(
                     f,

@@ -82,10 +82,10 @@ pub(crate) struct ProjectSettingsArgs {
     pub(crate) max_cost_usd_per_day: Option<LimitArg<MicroUsd>>,
     /// Maximum number of running tasks of one submitter, or `none`.
     #[arg(long, value_name = "N", value_parser = parse_count)]
-    pub(crate) max_running_per_person: Option<LimitArg<u32>>,
+    pub(crate) max_running_per_submitter: Option<LimitArg<u32>>,
     /// Cost in US dollars, or `none`, from which queued tasks of one submitter wait for the next day.
     #[arg(long, value_name = "USD", value_parser = parse_cost)]
-    pub(crate) max_cost_usd_per_day_per_person: Option<LimitArg<MicroUsd>>,
+    pub(crate) max_cost_usd_per_day_per_submitter: Option<LimitArg<MicroUsd>>,
 }
 
 /// A limit, or none.

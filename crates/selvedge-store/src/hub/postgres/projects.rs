@@ -120,7 +120,7 @@ impl ProjectStore for PostgresHub {
                  ORDER BY name COLLATE \"C\", submitter_no"
             );
             let rows = self.rows(&sql, &[&text(&name)]).await?;
-            let people = rows.iter().map(|row| {
+            let submitters = rows.iter().map(|row| {
                 let mut cells = PostgresColumns::of(row);
                 let (submitter, name) = (cells.next()?, cells.next()?);
                 let usage = ProjectUsage {
@@ -135,7 +135,7 @@ impl ProjectStore for PostgresHub {
                     usage,
                 })
             });
-            people.collect()
+            submitters.collect()
         })
     }
 
@@ -205,7 +205,7 @@ impl PostgresHub {
 /// The settings of projects. One whose running tasks are limited is locked until the end of the transaction, so that two
 /// hubs do not exceed the limit together; if another hub has locked it, it is left out.
 const SHARE_PROJECTS: &str = "
-    SELECT name, settings, CASE WHEN settings::jsonb ?| ARRAY['max_running', 'max_running_per_person']
+    SELECT name, settings, CASE WHEN settings::jsonb ?| ARRAY['max_running', 'max_running_per_submitter']
                                 THEN pg_try_advisory_xact_lock(hashtext('selvedge project'), hashtext(name))
                                 ELSE true END
     FROM project WHERE deleted_at IS NULL";

@@ -25,10 +25,10 @@ pub(super) fn new_project(name: &str, settings: ProjectSettings) -> NewProject {
     }
 }
 
-pub(super) fn task_of(project: &str, person: &str, number: u128) -> NewTask {
+pub(super) fn task_of(project: &str, submitter: &str, number: u128) -> NewTask {
     NewTask {
         project: project.to_owned(),
-        submitted_by: person.to_owned(),
+        submitted_by: submitter.to_owned(),
         ..task(number, 0, &[])
     }
 }
@@ -45,7 +45,7 @@ async fn assign(store: &dyn HubStore, poll: PollRequest) -> BTreeMap<(String, St
 
 fn counts<const N: usize>(expected: [(&str, &str, usize); N]) -> BTreeMap<(String, String), usize> {
     expected
-        .map(|(project, person, count)| ((project.to_owned(), person.to_owned()), count))
+        .map(|(project, submitter, count)| ((project.to_owned(), submitter.to_owned()), count))
         .into()
 }
 
@@ -54,9 +54,9 @@ pub(super) async fn assignment_is_fair_to_projects_and_submitters(fixture: Store
     for number in 0..300 {
         store.submit(task_of("a", "busy", number)).await.unwrap();
     }
-    for (person, numbers) in [("rare", 300..302), ("late", 302..303)] {
+    for (submitter, numbers) in [("rare", 300..302), ("late", 302..303)] {
         for number in numbers {
-            store.submit(task_of("a", person, number)).await.unwrap();
+            store.submit(task_of("a", submitter, number)).await.unwrap();
         }
     }
     store.submit(task_of("b", "other", 303)).await.unwrap();
@@ -94,14 +94,14 @@ pub(super) async fn limits_of_running_tasks_and_costs_delay_queued_tasks(fixture
     let store = fixture.open().await;
     let settings = ProjectSettings {
         max_running: Some(3),
-        max_running_per_person: Some(2),
+        max_running_per_submitter: Some(2),
         ..ProjectSettings::default()
     };
     let created = store.create_project(new_project("a", settings.clone()));
     assert!(created.await.unwrap());
     for number in 0..10 {
-        let person = ["ada", "ben"][usize::from(number >= 5)];
-        store.submit(task_of("a", person, number)).await.unwrap();
+        let submitter = ["ada", "ben"][usize::from(number >= 5)];
+        store.submit(task_of("a", submitter, number)).await.unwrap();
     }
     store.submit(task_of("b", "cleo", 10)).await.unwrap();
     let first = store.assign_tasks(vec![want("one", 9, &[])]).await.unwrap();
@@ -149,7 +149,7 @@ pub(super) async fn limits_of_running_tasks_and_costs_delay_queued_tasks(fixture
 
     let costs = ProjectSettings {
         max_cost_micro_usd_per_day: Some(MicroUsd(8)),
-        max_cost_micro_usd_per_day_per_person: Some(MicroUsd(7)),
+        max_cost_micro_usd_per_day_per_submitter: Some(MicroUsd(7)),
         ..ProjectSettings::default()
     };
     let update = async |before, settings| {
@@ -161,7 +161,7 @@ pub(super) async fn limits_of_running_tasks_and_costs_delay_queued_tasks(fixture
     assert_eq!(
         assign(store.as_ref(), want("three", 2, &[])).await,
         counts([("a", "ada", 2)]),
-        "`ben` has reached the limit of a person"
+        "`ben` has reached the limit of a submitter"
     );
     apply(&of_ada[0], entry(&of_ada[0], 1, begin(1))).await;
     store.submit(task_of("a", "new", 11)).await.unwrap();
@@ -272,7 +272,7 @@ pub(super) async fn refused_submissions_of_one_key_are_no_duplicates(fixture: St
 pub(super) async fn people_are_submitters_by_their_identities(fixture: StoreFixture) {
     let store = fixture.open().await;
     let settings = ProjectSettings {
-        max_running_per_person: Some(1),
+        max_running_per_submitter: Some(1),
         ..ProjectSettings::default()
     };
     assert!(

@@ -81,10 +81,13 @@ fn changes(args: &ProjectSettingsArgs) -> Map<String, Value> {
             "max_cost_micro_usd_per_day",
             value(args.max_cost_usd_per_day),
         ),
-        ("max_running_per_person", value(args.max_running_per_person)),
         (
-            "max_cost_micro_usd_per_day_per_person",
-            value(args.max_cost_usd_per_day_per_person),
+            "max_running_per_submitter",
+            value(args.max_running_per_submitter),
+        ),
+        (
+            "max_cost_micro_usd_per_day_per_submitter",
+            value(args.max_cost_usd_per_day_per_submitter),
         ),
     ];
     settings
@@ -123,10 +126,10 @@ fn limits(row: &ProjectRow) -> Vec<String> {
         tasks(settings.max_running, "running"),
         tasks(settings.max_queued, "queued"),
         cost(settings.max_cost_micro_usd_per_day, ""),
-        tasks(settings.max_running_per_person, "running per person"),
+        tasks(settings.max_running_per_submitter, "running per submitter"),
         cost(
-            settings.max_cost_micro_usd_per_day_per_person,
-            " per person",
+            settings.max_cost_micro_usd_per_day_per_submitter,
+            " per submitter",
         ),
     ];
     let limits: Vec<String> = limits.into_iter().flatten().collect();
@@ -155,9 +158,9 @@ fn print_project(row: &ProjectRow, format: OutputFormat) {
     if let Some(usage) = &row.usage {
         outln!("  now           {}", describe_usage(usage));
     }
-    for person in &row.people {
-        let name = one_line(&person.name, 40);
-        outln!("  {name:<12}  {}", describe_usage(&person.usage));
+    for submitter in &row.submitters {
+        let name = one_line(&submitter.name, 40);
+        outln!("  {name:<12}  {}", describe_usage(&submitter.usage));
     }
 }
 
