@@ -89,8 +89,7 @@ impl ProjectStore for PostgresHub {
             let settings = settings_json(&settings)?;
             let action = AuditAction::UpdateProject;
             let values: [&(dyn ToSql + Sync); 3] = [&text(&name), &text(&settings), &text(stored)];
-            self.execute_audited(&sql, &values, &by, action)
-                .await
+            self.execute_audited(&sql, &values, &by, action).await
         })
     }
 

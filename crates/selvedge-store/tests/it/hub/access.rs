@@ -257,7 +257,7 @@ pub(super) async fn audit_log_records_the_person_of_every_change(fixture: StoreF
     };
     assert!(store.create_project(project).await.unwrap());
     let settings = ProjectSettings::default();
-    let updated = store.update_project("web".to_owned(), settings, by.clone());
+    let updated = store.update_project("web".to_owned(), settings.clone(), settings, by.clone());
     assert!(updated.await.unwrap());
     let deleted = store.delete_project("web".to_owned(), by.clone()).await;
     assert_eq!(deleted.unwrap(), DeleteProjectOutcome::Deleted);
