@@ -9,7 +9,7 @@ use selvedge_core::model::ReviewTarget;
 use selvedge_protocol::ReviewDecision;
 
 use super::SharedDashboard;
-use super::auth::LoginSession;
+use super::auth::RequestSession;
 use super::held_decisions::{HOLD, HoldOutcome};
 use super::respond::{
     FormFields, FormResult, PageResult, form_fields, is_local_path, redirect_to, render_error,
@@ -23,13 +23,13 @@ const MAX_REASON_CHARS: usize = 4000;
 /// Maximum number of tasks of a bulk action.
 const MAX_BULK_TASKS: usize = 100;
 
-fn refuse(login: &LoginSession, why: &str) -> Response {
+fn refuse(login: &RequestSession, why: &str) -> Response {
     render_error(Some(login), &DashboardError::Refused(why.to_owned()))
 }
 
 /// Returns the fields of a form if it has the user's token and the user may act.
 pub(super) fn validate_form(
-    login: &LoginSession,
+    login: &RequestSession,
     sent: FormResult,
 ) -> Result<FormFields, Response> {
     let fields = form_fields(sent);
@@ -46,7 +46,7 @@ pub(super) fn validate_form(
 }
 
 fn action_response(
-    login: &LoginSession,
+    login: &RequestSession,
     id: &str,
     result: Result<String, DashboardError>,
 ) -> PageResult {
@@ -57,7 +57,7 @@ fn action_response(
 }
 
 /// Checks that an id can be part of a URL unchanged.
-fn validate_id(login: &LoginSession, id: String) -> Result<String, Response> {
+fn validate_id(login: &RequestSession, id: String) -> Result<String, Response> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     if id.bytes().all(plain) {
         return Ok(id);
@@ -130,7 +130,7 @@ fn parse_decision(fields: &FormFields) -> Result<ReviewSubmission, &'static str>
 /// `POST /tasks/{id}/review`: the decision takes effect after a minute, so that it can be undone.
 pub(super) async fn review(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path(id): Path<String>,
     sent: FormResult,
 ) -> PageResult {
@@ -168,7 +168,7 @@ pub(super) async fn review(
 /// The work of a task whose held decision a user wants to undo or apply, if the user may review it.
 async fn find_reviewed_work(
     dashboard: &SharedDashboard,
-    login: &LoginSession,
+    login: &RequestSession,
     id: String,
     sent: FormResult,
 ) -> Result<PendingReview, Response> {
@@ -186,7 +186,7 @@ async fn find_reviewed_work(
 }
 
 /// The answer if no decision about work that awaits review can be undone or applied.
-fn nothing_held(login: &LoginSession) -> Response {
+fn nothing_held(login: &RequestSession) -> Response {
     refuse(
         login,
         "no decision about this work is held: it was undone, or it could not be carried out, or it takes effect now",
@@ -196,7 +196,7 @@ fn nothing_held(login: &LoginSession) -> Response {
 /// Records who undid or applied a held decision, even if the client disconnects meanwhile.
 async fn record_end(
     dashboard: &SharedDashboard,
-    login: &LoginSession,
+    login: &RequestSession,
     task: &str,
     decision: &HeldDecision,
     end: HeldDecisionEnd,
@@ -226,7 +226,7 @@ async fn record_end(
 /// `POST /tasks/{id}/review/undo`.
 pub(super) async fn undo_review(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path(id): Path<String>,
     sent: FormResult,
 ) -> PageResult {
@@ -247,7 +247,7 @@ pub(super) async fn undo_review(
 /// `POST /tasks/{id}/review/apply`: carries out a held decision at once.
 pub(super) async fn apply_review(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path(id): Path<String>,
     sent: FormResult,
 ) -> PageResult {
@@ -271,7 +271,7 @@ pub(super) async fn apply_review(
 /// were refused.
 pub(super) async fn bulk(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     sent: FormResult,
 ) -> PageResult {
     let fields = validate_form(&login, sent)?;
@@ -303,7 +303,7 @@ pub(super) async fn bulk(
 /// `POST /tasks/{id}/cancel`.
 pub(super) async fn cancel(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path(id): Path<String>,
     sent: FormResult,
 ) -> PageResult {
@@ -316,7 +316,7 @@ pub(super) async fn cancel(
 /// `POST /tasks/{id}/retry`.
 pub(super) async fn retry(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path(id): Path<String>,
     sent: FormResult,
 ) -> PageResult {

@@ -24,9 +24,9 @@ use crate::backend::DashboardUser;
 use crate::pages::{LoginPage, NavItem, PageFrame};
 use crate::text::make_visible;
 
-/// The session of a logged-in user.
+/// The session that a request belongs to: its user, and how their pages look.
 #[derive(Debug, Clone)]
-pub(super) struct LoginSession {
+pub(super) struct RequestSession {
     pub(super) user: DashboardUser,
     /// Whether there are workers to show.
     pub(super) has_fleet: bool,
@@ -40,7 +40,7 @@ pub(super) struct LoginSession {
 /// Counts the issued tokens, so that each is different and none can be guessed from many responses.
 static ISSUED_TOKENS: AtomicU64 = AtomicU64::new(0);
 
-impl LoginSession {
+impl RequestSession {
     /// Issues a token for the forms of one page.
     pub(super) fn form_token(&self) -> String {
         let number = ISSUED_TOKENS.fetch_add(1, Ordering::Relaxed);
@@ -103,14 +103,14 @@ async fn find_session(
     dashboard: &Dashboard,
     headers: &HeaderMap,
     from: IpAddr,
-) -> Result<Option<LoginSession>, LoginError> {
+) -> Result<Option<RequestSession>, LoginError> {
     let name = dashboard.authenticator.cookie_name();
     let Some(cookie) = find_cookie(headers, name, MAX_SECRET_BYTES) else {
         return Ok(None);
     };
     let user = dashboard.authenticator.find_user(&cookie, from).await?;
     let csrf = hex(&Sha256::digest(format!("csrf of {cookie}")));
-    Ok(user.map(|user| LoginSession {
+    Ok(user.map(|user| RequestSession {
         user,
         has_fleet: dashboard.has_fleet,
         theme: theme_of(headers),
@@ -285,7 +285,7 @@ pub(super) async fn finish_sign_in(
 /// `POST /logout`.
 pub(super) async fn post_logout(
     State(dashboard): State<SharedDashboard>,
-    axum::Extension(login): axum::Extension<LoginSession>,
+    axum::Extension(login): axum::Extension<RequestSession>,
     sent: FormResult,
 ) -> Response {
     if !login.accepts_form_token(&form_fields(sent).csrf) {
@@ -342,7 +342,7 @@ fn with_any_cookie(
 mod tests {
     use super::*;
 
-    fn of(csrf: &str) -> LoginSession {
+    fn of(csrf: &str) -> RequestSession {
         let user = DashboardUser {
             name: "ada".to_owned(),
             can_act: true,
@@ -352,7 +352,7 @@ mod tests {
             session_id: None,
         };
         let (csrf, cookie) = (csrf.to_owned(), String::new());
-        LoginSession {
+        RequestSession {
             has_fleet: false,
             theme: "",
             user,

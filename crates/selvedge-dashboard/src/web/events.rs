@@ -16,7 +16,7 @@ use futures_util::stream;
 use serde::Deserialize;
 
 use super::SharedDashboard;
-use super::auth::LoginSession;
+use super::auth::RequestSession;
 
 /// The topic of pages about all tasks; every other topic is a task's id.
 pub(super) const ALL_TASKS: &str = "all";
@@ -37,7 +37,7 @@ pub(super) struct EventsQuery {
 /// `GET /events?topics=all,ID,ID`: events `pulse` with a topic, a space and its token.
 pub(super) async fn stream_events(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Query(events_query): Query<EventsQuery>,
 ) -> Response {
     let topics = events_query.topics.unwrap_or_else(|| ALL_TASKS.to_owned());
@@ -63,7 +63,7 @@ pub(super) async fn stream_events(
 
 struct TopicWatcher {
     dashboard: SharedDashboard,
-    login: LoginSession,
+    login: RequestSession,
     /// Topics with the last token that was sent.
     topics: Vec<(String, Option<String>)>,
     changed: VecDeque<Event>,

@@ -256,7 +256,7 @@ pub fn router(dashboard: Dashboard) -> Router {
 /// Responses are compressed if the client supports it; event streams are not, so that no event waits in a
 /// buffer, and errors are not, so that they can be shown as pages. A page contains a secret of its user and
 /// untrusted text, so its compressed length could reveal the secret (BREACH): the form token is therefore different on
-/// every page (`auth::LoginSession::form_token`), and the cookie is not sent on requests that other sites cause.
+/// every page (`auth::RequestSession::form_token`), and the cookie is not sent on requests that other sites cause.
 fn with_middleware(router: Router<SharedDashboard>, dashboard: SharedDashboard) -> Router {
     router
         .layer(CompressionLayer::new().compress_when(DefaultPredicate::new().and(is_no_error)))

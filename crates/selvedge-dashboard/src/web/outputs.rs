@@ -14,7 +14,7 @@ use selvedge_core::model::{CheckReport, OutputRef, PlanResult, RunId};
 use selvedge_core::run::Run;
 use serde::Deserialize;
 
-use super::auth::LoginSession;
+use super::auth::RequestSession;
 use super::logs::LogIndex;
 use super::respond::{PageResult, page_frame, redirect_to, render_page};
 use super::views::{error_page, find_task, full_diff, run_of};
@@ -66,7 +66,7 @@ enum OutputSelector {
 
 async fn find_output(
     dashboard: &Dashboard,
-    login: &LoginSession,
+    login: &RequestSession,
     id: &str,
     selector: OutputSelector,
 ) -> Result<StoredOutput, Response> {
@@ -160,7 +160,7 @@ async fn read_slice(
 
 async fn output_page(
     dashboard: &Dashboard,
-    login: &LoginSession,
+    login: &RequestSession,
     id: &str,
     selector: OutputSelector,
     params: OutputPageParams,
@@ -227,7 +227,7 @@ async fn output_page(
 /// Sends all bytes as a file download; the browser never displays them.
 async fn raw_output(
     dashboard: SharedDashboard,
-    login: &LoginSession,
+    login: &RequestSession,
     id: &str,
     selector: OutputSelector,
 ) -> PageResult {
@@ -262,7 +262,7 @@ async fn raw_output(
 }
 
 /// A diff as a file. A truncated diff is rejected, because it would be applied as if it were complete.
-pub(super) fn patch_response(login: &LoginSession, name: &str, diff: DiffContent) -> PageResult {
+pub(super) fn patch_response(login: &RequestSession, name: &str, diff: DiffContent) -> PageResult {
     if diff.truncated {
         let error = "the patch is too large to download; `selvedge show --diff` prints it";
         return Err(error_page(login)(DashboardError::Refused(error.to_owned())));
@@ -286,7 +286,7 @@ type PageQuery = Query<OutputPageParams>;
 /// `GET /tasks/{id}/attempts/{number}/checks/{check}`.
 pub(super) async fn check(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path((id, number, check)): Path<(String, u32, usize)>,
     Query(page_query): PageQuery,
 ) -> PageResult {
@@ -303,7 +303,7 @@ pub(super) async fn check(
 /// `GET /tasks/{id}/attempts/{number}/checks/{check}/raw`.
 pub(super) async fn check_raw(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path((id, number, check)): Path<(String, u32, usize)>,
 ) -> PageResult {
     raw_output(dashboard, &login, &id, OutputSelector::Check(number, check)).await
@@ -312,7 +312,7 @@ pub(super) async fn check_raw(
 /// `GET /tasks/{id}/baseline/checks/{check}`.
 pub(super) async fn baseline(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path((id, check)): Path<(String, usize)>,
     Query(page_query): PageQuery,
 ) -> PageResult {
@@ -329,7 +329,7 @@ pub(super) async fn baseline(
 /// `GET /tasks/{id}/baseline/checks/{check}/raw`.
 pub(super) async fn baseline_raw(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path((id, check)): Path<(String, usize)>,
 ) -> PageResult {
     raw_output(dashboard, &login, &id, OutputSelector::Baseline(check)).await
@@ -338,7 +338,7 @@ pub(super) async fn baseline_raw(
 /// `GET /tasks/{id}/attempts/{number}/transcript`.
 pub(super) async fn transcript(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path((id, number)): Path<(String, u32)>,
     Query(page_query): PageQuery,
 ) -> PageResult {
@@ -355,7 +355,7 @@ pub(super) async fn transcript(
 /// `GET /tasks/{id}/attempts/{number}/transcript/raw`.
 pub(super) async fn transcript_raw(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path((id, number)): Path<(String, u32)>,
 ) -> PageResult {
     raw_output(dashboard, &login, &id, OutputSelector::Transcript(number)).await
@@ -364,7 +364,7 @@ pub(super) async fn transcript_raw(
 /// `GET /tasks/{id}/download/{form}`.
 pub(super) async fn download(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path((id, form)): Path<(String, String)>,
 ) -> PageResult {
     let none = |what: &str| {

@@ -26,7 +26,11 @@ pub(super) fn render_page(status: StatusCode, page: &impl Template) -> Response 
 }
 
 /// The frame of a page for a logged-in user.
-pub(super) fn page_frame(login: &auth::LoginSession, title: &str, nav_item: NavItem) -> PageFrame {
+pub(super) fn page_frame(
+    login: &auth::RequestSession,
+    title: &str,
+    nav_item: NavItem,
+) -> PageFrame {
     PageFrame {
         csrf: login.form_token(),
         has_fleet: login.has_fleet,
@@ -37,7 +41,7 @@ pub(super) fn page_frame(login: &auth::LoginSession, title: &str, nav_item: NavI
 
 /// Renders an error page with a suggestion.
 pub(super) fn render_error(
-    login: Option<&auth::LoginSession>,
+    login: Option<&auth::RequestSession>,
     trouble: &DashboardError,
 ) -> Response {
     let (status, title, advice) = match trouble {

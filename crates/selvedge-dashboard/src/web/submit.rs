@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::SharedDashboard;
 use super::actions::validate_form;
-use super::auth::LoginSession;
+use super::auth::RequestSession;
 use super::respond::{FormResult, PageResult, page_frame, redirect_to, render_error, render_page};
 use crate::backend::{DashboardError, TaskQuery};
 use crate::pages::{NavItem, NewTaskForm, NewTaskPage};
@@ -26,7 +26,7 @@ pub(super) struct NewTaskQuery {
 /// `GET /new?from=ID`, or `GET /new?repository=URL`.
 pub(super) async fn form(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     query: Result<Query<NewTaskQuery>, QueryRejection>,
 ) -> PageResult {
     let query = query.map(|Query(query)| query).unwrap_or_default();
@@ -42,7 +42,7 @@ pub(super) async fn form(
 
 async fn show(
     dashboard: &SharedDashboard,
-    login: &LoginSession,
+    login: &RequestSession,
     task: &Task,
     refused: &str,
     command: bool,
@@ -68,7 +68,7 @@ async fn show(
 /// `POST /new`: submits the task, or shows its command line.
 pub(super) async fn submit(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     sent: FormResult,
 ) -> PageResult {
     let fields = validate_form(&login, sent)?;

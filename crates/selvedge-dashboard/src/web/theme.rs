@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
 
 use super::SharedDashboard;
-use super::auth::LoginSession;
+use super::auth::RequestSession;
 use super::respond::{FormResult, form_fields, is_local_path, redirect_to};
 
 const COOKIE_NAME: &str = "selvedge_theme";
@@ -35,7 +35,7 @@ fn known_theme(word: &str) -> &'static str {
 /// `POST /theme`: returns to the page that sent the form.
 pub(super) async fn set_theme(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     headers: HeaderMap,
     sent: FormResult,
 ) -> Response {

@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use selvedge_core::run::{Attempt, Run};
 use serde::Deserialize;
 
-use super::auth::LoginSession;
+use super::auth::RequestSession;
 use super::events;
 use super::outputs::patch_response;
 use super::respond::{PageResult, page_frame, redirect_to, render_error, render_page};
@@ -42,14 +42,14 @@ fn query_or_default<T: Default>(query_result: QueryResult<T>) -> T {
 }
 
 /// Converts an error to its page.
-pub(super) fn error_page(login: &LoginSession) -> impl Fn(DashboardError) -> Response {
+pub(super) fn error_page(login: &RequestSession) -> impl Fn(DashboardError) -> Response {
     |error| render_error(Some(login), &error)
 }
 
 /// The frame of a page with live updates.
 async fn live_frame(
     dashboard: &DashboardState,
-    login: &LoginSession,
+    login: &RequestSession,
     title: &str,
     nav_item: NavItem,
     task: Option<&str>,
@@ -66,7 +66,7 @@ async fn live_frame(
 /// `GET /`.
 pub(super) async fn tasks(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     query_result: QueryResult<TaskQueryParams>,
 ) -> PageResult {
     let now = Timestamp::now();
@@ -83,7 +83,7 @@ pub(super) async fn tasks(
 /// Finds a task by the id in the URL.
 pub(super) async fn find_task(
     dashboard: &Dashboard,
-    login: &LoginSession,
+    login: &RequestSession,
     id: &str,
 ) -> Result<TaskDetail, Response> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
@@ -96,7 +96,10 @@ pub(super) async fn find_task(
 }
 
 /// The run of a task that is a single run.
-pub(super) fn run_of<'a>(login: &LoginSession, task: &'a TaskDetail) -> Result<&'a Run, Response> {
+pub(super) fn run_of<'a>(
+    login: &RequestSession,
+    task: &'a TaskDetail,
+) -> Result<&'a Run, Response> {
     match &task.history {
         TaskHistory::Run(run) => Ok(run),
         TaskHistory::NotStarted => {
@@ -115,7 +118,7 @@ pub(super) fn run_of<'a>(login: &LoginSession, task: &'a TaskDetail) -> Result<&
 /// `GET /tasks/{id}`.
 pub(super) async fn task(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path(id): Path<String>,
 ) -> PageResult {
     let pulse = dashboard.change_token(&login.user, Some(&id)).await;
@@ -147,7 +150,7 @@ pub(super) struct SessionQuery {
 /// `GET /tasks/{id}/attempts/{number}/session`.
 pub(super) async fn session(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path((id, number)): Path<(String, u32)>,
     query_result: QueryResult<SessionQuery>,
 ) -> PageResult {
@@ -211,7 +214,7 @@ pub(super) struct CompareQuery {
 /// `GET /tasks/{id}/compare`: by default, the first attempt with the last one.
 pub(super) async fn compare(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path(id): Path<String>,
     query_result: QueryResult<CompareQuery>,
 ) -> PageResult {
@@ -242,7 +245,7 @@ pub(super) async fn compare(
 /// `GET /tasks/{id}/review`: the work that is awaiting review.
 pub(super) async fn review(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path(id): Path<String>,
 ) -> PageResult {
     let task = find_task(&dashboard, &login, &id).await?;
@@ -279,7 +282,7 @@ pub(super) async fn review(
 
 /// Builds and renders a page with a diff. That may take a while, so other requests are not blocked meanwhile.
 async fn render_diff_page<P: Template>(
-    login: &LoginSession,
+    login: &RequestSession,
     build: impl FnOnce() -> Result<P, DashboardError> + Send + 'static,
 ) -> PageResult {
     let render = move || build().map(|page| render_page(StatusCode::OK, &page));
@@ -330,7 +333,7 @@ pub(super) async fn not_found() -> Response {
 /// `GET /tasks/{id}/attempts/{number}/diff`.
 pub(super) async fn attempt_diff(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path((id, number)): Path<(String, u32)>,
     query_result: QueryResult<DiffQuery>,
 ) -> PageResult {
@@ -379,7 +382,7 @@ pub(super) async fn attempt_diff(
 /// All changes of a task.
 pub(super) async fn full_diff(
     dashboard: &Dashboard,
-    login: &LoginSession,
+    login: &RequestSession,
     task: &TaskDetail,
 ) -> Result<DiffContent, Response> {
     if !matches!(task.history, TaskHistory::Subtasks { .. }) {
@@ -392,7 +395,7 @@ pub(super) async fn full_diff(
 /// `GET /tasks/{id}/diff`.
 pub(super) async fn task_diff(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     Path(id): Path<String>,
 ) -> PageResult {
     let task = find_task(&dashboard, &login, &id).await?;
@@ -429,7 +432,7 @@ struct DiffHeader {
 }
 
 async fn show_diff(
-    login: &LoginSession,
+    login: &RequestSession,
     task: &TaskDetail,
     shown: DiffHeader,
     diff: DiffContent,
@@ -466,7 +469,7 @@ impl StatsQuery {
 /// `GET /repository?name=NAME`.
 pub(super) async fn repository(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     query_result: QueryResult<StatsQuery>,
 ) -> PageResult {
     let query = query_or_default(query_result);
@@ -476,7 +479,7 @@ pub(super) async fn repository(
 /// `GET /worker?name=NAME`.
 pub(super) async fn worker(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     query_result: QueryResult<StatsQuery>,
 ) -> PageResult {
     let query = query_or_default(query_result);
@@ -485,7 +488,7 @@ pub(super) async fn worker(
 
 async fn source_page(
     dashboard: &Dashboard,
-    login: &LoginSession,
+    login: &RequestSession,
     kind: SourceKind,
     params: &StatsQuery,
 ) -> PageResult {
@@ -546,7 +549,7 @@ async fn source_page(
 /// `GET /stats`.
 pub(super) async fn stats(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
     query_result: QueryResult<StatsQuery>,
 ) -> PageResult {
     let days = query_or_default(query_result).days();
@@ -562,7 +565,7 @@ pub(super) async fn stats(
 /// `GET /fleet`.
 pub(super) async fn fleet(
     State(dashboard): State<SharedDashboard>,
-    Extension(login): Extension<LoginSession>,
+    Extension(login): Extension<RequestSession>,
 ) -> PageResult {
     let fleet = dashboard.backend.fleet(&login.user).await;
     let Some(fleet) = fleet.map_err(error_page(&login))? else {
