@@ -1,8 +1,10 @@
 //! Renders a task as a `selvedge` command line that requests the same again in a POSIX shell. Fields without
 //! an option are passed as JSON, so that nothing is lost silently.
 
-use selvedge_core::config::FLAG_AGENT_NAME;
-use selvedge_core::model::{DeliveryMode, RunSpec, Step, StepKind, Task, VerificationPlan};
+use selvedge_core::config::{FLAG_AGENT_NAME, HumanDuration};
+use selvedge_core::model::{
+    Budget, DeliveryMode, MicroUsd, RunSpec, Step, StepKind, Task, VerificationPlan,
+};
 
 /// Joins words to a command line, each quoted for the shell.
 pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
@@ -42,6 +44,29 @@ fn push_checks(words: &mut Vec<String>, steps: &[Step]) {
     }
 }
 
+/// Adds the limits of the whole run that options can express, and returns these.
+fn push_budget(words: &mut Vec<String>, budget: Budget) -> Budget {
+    let cost = budget
+        .cost_micro_usd
+        .filter(|cost| MicroUsd::from_usd(cost.as_usd()) == Some(*cost));
+    let tokens = budget
+        .tokens
+        .filter(|tokens| u32::try_from(*tokens).is_ok());
+    let duration = budget
+        .duration_ms
+        .map(HumanDuration)
+        .filter(|time| time.to_string().parse() == Ok(*time));
+    push_option(words, "--max-cost", cost.map(MicroUsd::as_usd));
+    push_option(words, "--max-tokens", tokens);
+    push_option(words, "--max-duration", duration);
+    Budget {
+        cost_micro_usd: cost,
+        tokens,
+        duration_ms: duration.map(|time| time.0),
+        ..Budget::default()
+    }
+}
+
 const fn deliver(deliver: DeliveryMode) -> &'static str {
     match deliver {
         DeliveryMode::Patch => "patch",
@@ -70,6 +95,7 @@ pub fn run_again(spec: &RunSpec) -> String {
         push_checks(&mut words, steps);
     }
     push_option(&mut words, "--retries", Some(spec.max_verification_retries));
+    push_budget(&mut words, spec.budget);
     let tiers = spec.judging.iter().flat_map(|judging| &judging.tiers);
     push_option(&mut words, "--tier", tiers.max());
     let workspace_path = spec.workspace.display().to_string();
@@ -86,7 +112,8 @@ pub fn submit_again(task: &Task) -> String {
         task_id: None,
         ..task.clone()
     };
-    let mut words = vec!["selvedge".to_owned(), "submit".to_owned()];
+    let mut limits = Vec::new();
+    let budget = task.budget.map(|budget| push_budget(&mut limits, budget));
     let steps = task.verification_steps.as_deref();
     let submitted = Task {
         description: task.description.clone(),
@@ -98,6 +125,7 @@ pub fn submit_again(task: &Task) -> String {
         verification_steps: task.verification_steps.clone(),
         verification_tier: task.verification_tier,
         max_verification_retries: task.max_verification_retries,
+        budget,
         labels: task.labels.clone(),
         priority: task.priority,
         ..Task::default()
@@ -109,7 +137,7 @@ pub fn submit_again(task: &Task) -> String {
         let json = serde_json::to_string(&task).unwrap_or_default();
         return format!("selvedge submit --file - <<'TASK'\n{json}\nTASK");
     }
-    words.push(task.description);
+    let mut words = vec!["selvedge".to_owned(), "submit".to_owned(), task.description];
     push_option(&mut words, "--repo", task.repository);
     push_option(&mut words, "--rev", task.revision);
     push_option(&mut words, "--workspace", task.workspace);
@@ -117,6 +145,7 @@ pub fn submit_again(task: &Task) -> String {
     push_option(&mut words, "--agent", task.agent);
     push_checks(&mut words, steps.unwrap_or_default());
     push_option(&mut words, "--retries", task.max_verification_retries);
+    words.extend(limits);
     push_option(&mut words, "--tier", task.verification_tier);
     push_option(
         &mut words,
@@ -152,17 +181,24 @@ mod tests {
             "repository": "https://example.org/a.git", "agent": "claude", "labels": ["gpu", "linux"],
             "verification_steps": [{ "type": "command", "target": "make test" }],
             "max_verification_retries": 2,
+            "budget": { "cost_micro_usd": 2_500_000, "tokens": 90_000, "wall_ms": 5_400_000 },
         });
         assert_eq!(
             again(plain.clone()),
             "selvedge submit 'greet; rm -rf /' --repo https://example.org/a.git --agent claude \
-             --check 'make test' --retries 2 --labels gpu,linux"
+             --check 'make test' --retries 2 --max-cost 2.5 --max-tokens 90000 --max-duration '1h 30m' \
+             --labels gpu,linux"
         );
         for (key, value) in [
             ("verification_steps", json!([])),
             (
                 "verification_steps",
                 json!([{ "type": "test_passes", "target": "make test" }]),
+            ),
+            ("budget", json!({ "tokens": 5_000_000_000_u64 })),
+            (
+                "budget",
+                json!({ "cost_micro_usd": 1, "attempt_tokens": 9 }),
             ),
             ("acceptance_criteria", json!("It greets.\nTASK\nrm -rf /")),
         ] {

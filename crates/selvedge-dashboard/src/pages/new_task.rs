@@ -23,6 +23,7 @@ pub(crate) struct NewTaskPage {
     checks: String,
     retries: String,
     cost: String,
+    tokens: String,
     minutes: String,
     labels: String,
     /// The fields without an input, as JSON.
@@ -44,6 +45,8 @@ pub(crate) struct NewTaskForm<'a> {
     pub(crate) retries: &'a str,
     /// Maximum cost in dollars.
     pub(crate) cost: &'a str,
+    /// Maximum number of input and output tokens.
+    pub(crate) tokens: &'a str,
     /// Maximum duration in minutes.
     pub(crate) minutes: &'a str,
     pub(crate) labels: &'a str,
@@ -89,6 +92,13 @@ impl NewTaskForm<'_> {
             "" => None,
             usd => {
                 Some(parse_usd(usd).ok_or("the maximum cost must be an amount in dollars: 2.50")?)
+            }
+        };
+        budget.tokens = match self.tokens.trim() {
+            "" => None,
+            number => {
+                let number = number.parse().ok().filter(|number| *number > 0);
+                Some(number.ok_or("the maximum number of tokens must be a whole number")?)
             }
         };
         // A limit that the form shows rounded stays as it was.
@@ -154,6 +164,7 @@ impl NewTaskPage {
             cost: budget
                 .cost_micro_usd
                 .map_or_else(String::new, |cost| cost.as_usd().to_string()),
+            tokens: budget.tokens.map_or_else(String::new, |it| it.to_string()),
             minutes: minutes_text(budget.duration_ms),
             labels: task.labels.join(", "),
             base: serde_json::to_string(task).unwrap_or_default(),
@@ -176,12 +187,14 @@ mod tests {
             retries: "2",
             labels: "gpu, linux,",
             cost: "$2.5",
+            tokens: "90000",
             minutes: "20",
             ..NewTaskForm::default()
         };
         let task = form.task().unwrap();
         let budget = task.budget.unwrap();
         assert_eq!(budget.cost_micro_usd, Some(MicroUsd(2_500_000)));
+        assert_eq!(budget.tokens, Some(90_000));
         assert_eq!(budget.duration_ms, Some(1_200_000));
         assert_eq!(
             (task.description.as_str(), task.labels.len()),
@@ -196,10 +209,16 @@ mod tests {
         };
         let steps = edited.task().unwrap().verification_steps.unwrap();
         assert!(steps.iter().all(|step| step.kind == StepKind::Command) && steps.len() == 2);
-        for (retries, cost, minutes) in [("many", "", ""), ("", "-1", ""), ("", "", "soon")] {
+        for [retries, cost, tokens, minutes] in [
+            ["many", "", "", ""],
+            ["", "-1", "", ""],
+            ["", "", "0", ""],
+            ["", "", "", "soon"],
+        ] {
             let invalid = NewTaskForm {
                 retries,
                 cost,
+                tokens,
                 minutes,
                 ..NewTaskForm::default()
             };

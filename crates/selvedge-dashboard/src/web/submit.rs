@@ -84,6 +84,7 @@ pub(super) async fn submit(
         checks: field("checks"),
         retries: field("retries"),
         cost: field("cost"),
+        tokens: field("tokens"),
         minutes: field("minutes"),
         labels: field("labels"),
     };
