@@ -12,9 +12,12 @@ use tokio::sync::mpsc;
 
 use crate::hub::Hub;
 use crate::journal_states::load_state;
+use crate::task_rows::timestamp;
 
 /// Number of runs whose statistics are saved in one write.
 const WRITE_BATCH: usize = 64;
+/// Maximum number of runs whose statistics are computed before a query of saved statistics.
+const MAX_REFRESHED: usize = 500;
 /// Number of latest tasks whose repeated ends are recognised.
 const MEASURED: usize = 256;
 
@@ -31,7 +34,7 @@ pub(crate) async fn load_all(hub: &Hub, project: &str) -> Result<Vec<RunStats>, 
         let Some(computed) = compute_stats(hub, line.task_id).await? else {
             continue;
         };
-        new.extend(stats_to_save(&line, &computed));
+        new.extend(stats_to_save(line.task_id, line.event_seq, &computed));
         stats.push(located(&line, computed));
         if new.len() >= WRITE_BATCH {
             save_stats(hub, std::mem::take(&mut new)).await;
@@ -41,11 +44,28 @@ pub(crate) async fn load_all(hub: &Hub, project: &str) -> Result<Vec<RunStats>, 
     Ok(stats)
 }
 
-/// The statistics with the repository and the worker. The workspace of the run is a directory of the worker.
+/// Saves the statistics of tasks whose journals have continued, so that queries of saved statistics find them.
+pub(crate) async fn refresh(hub: &Hub, project: &str) -> Result<(), HubStoreError> {
+    let stale = hub
+        .store()
+        .stale_run_stats(project.to_owned(), MAX_REFRESHED)
+        .await?;
+    let mut new = Vec::new();
+    for (task_id, event_seq) in stale {
+        let stats = compute_stats(hub, task_id).await?;
+        new.extend(stats.and_then(|stats| stats_to_save(task_id, event_seq, &stats)));
+    }
+    save_stats(hub, new).await;
+    Ok(())
+}
+
+/// The statistics with the repository, the worker and the time of the submission. The workspace of the run is a
+/// directory of the worker, and the run began when a worker took the task.
 fn located(line: &RunStatsRow, stats: RunStats) -> RunStats {
     RunStats {
         workspace: line.place.clone().unwrap_or(stats.workspace),
         worker: line.worker.clone(),
+        created_at: timestamp(line.created_at),
         ..stats
     }
 }
@@ -75,14 +95,12 @@ async fn compute_stats(hub: &Hub, task: TaskId) -> Result<Option<RunStats>, HubS
     Ok(state.run.as_ref().map(RunStats::from_run))
 }
 
-/// Statistics of an unfinished run are not saved, because they would be stale at once.
-fn stats_to_save(line: &RunStatsRow, stats: &RunStats) -> Option<NewRunStats> {
-    stats.outcome?;
+fn stats_to_save(task_id: TaskId, event_seq: u64, stats: &RunStats) -> Option<NewRunStats> {
     // Databases cannot store NUL in text, and some refuse it in JSON.
     let body = serde_json::to_string(stats)
         .ok()?
         .replace("\\u0000", "\\ufffd");
-    Some((line.task_id, line.event_seq, body))
+    Some((task_id, event_seq, body))
 }
 
 async fn save_stats(hub: &Hub, stats: Vec<NewRunStats>) {
@@ -123,13 +141,6 @@ pub(crate) async fn run(hub: Arc<Hub>) {
     while ended.recv_many(&mut tasks, WRITE_BATCH).await > 0 {
         let mut new = Vec::new();
         for (task_id, event_seq) in tasks.drain(..) {
-            let line = RunStatsRow {
-                task_id,
-                place: None,
-                worker: None,
-                event_seq,
-                saved: None,
-            };
             // A worker may send the end of a task again.
             if !measured.contains(&task_id) {
                 if measured.len() == MEASURED {
@@ -140,7 +151,7 @@ pub(crate) async fn run(hub: Arc<Hub>) {
             }
             // After an error, the statistics are computed on demand.
             if let Ok(Some(stats)) = compute_stats(&hub, task_id).await {
-                new.extend(stats_to_save(&line, &stats));
+                new.extend(stats_to_save(task_id, event_seq, &stats));
             }
         }
         save_stats(&hub, new).await;

@@ -260,6 +260,7 @@ impl Queue for FaultyStore {
         task_counts(filter: TaskFilter) -> TaskCounts;
         queue_latencies(project: String, limit: usize) -> Vec<i64>;
         run_stats(project: String) -> Vec<RunStatsRow>;
+        stale_run_stats(project: String, limit: usize) -> Vec<(TaskId, u64)>;
         saved_run_stats(tasks: Vec<TaskId>) -> Vec<(TaskId, String)>;
         task_bodies(tasks: Vec<TaskId>) -> Vec<(TaskId, String)>;
         save_run_stats(stats: Vec<NewRunStats>) -> ();

@@ -2,6 +2,7 @@
 //! differ only in the data that one of them lacks.
 
 mod query;
+mod stats_filter;
 mod task;
 
 use std::fmt;
@@ -12,7 +13,10 @@ use selvedge_protocol::{PersonId, ReviewDecision};
 use uuid::Uuid;
 
 pub(crate) use query::TaskQueryParams;
-pub use query::{ResultFilter, TaskQuery, TaskQueryOrder};
+pub use query::{TaskQuery, TaskQueryOrder};
+pub use stats_filter::{
+    CheckFilter, CheckNumber, FindingFilter, ModelFilter, ResultFilter, StatsFilter,
+};
 pub use task::{
     AllowedActions, DisplayStatus, LiveActivity, PendingReview, PlanDetail, SubtaskSummary,
     TaskDetail, TaskHistory, TaskList, TaskListItem, filter_tasks,

@@ -4,10 +4,13 @@
 use jiff::civil::{Date, ISOWeekDate, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
-use selvedge_core::format::percent_encode;
+use selvedge_core::format::{duration, percent_encode};
 use serde::Deserialize;
 
-use crate::stats::{RunCategory, RunStats, StatsPeriod, kind_name};
+use super::stats_filter::{
+    CheckFilter, CheckNumber, FindingFilter, ModelFilter, ResultFilter, StatsFilter,
+};
+use crate::stats::{NO_MODEL, RunCategory, StatsPeriod};
 
 /// What the list is sorted by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,15 +53,6 @@ impl TaskQueryOrder {
     }
 }
 
-/// What the retries of a task achieved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResultFilter {
-    /// The run ended in this way.
-    Category(RunCategory),
-    /// An attempt passed its own tests but not the original ones.
-    CaughtByOriginalTests,
-}
-
 /// Filter, order and page of the task list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskQuery {
@@ -72,7 +66,7 @@ pub struct TaskQuery {
     pub branch: String,
     /// Only tasks of this worker; empty for all.
     pub worker: String,
-    /// Only tasks that this model answered; empty for all.
+    /// Only tasks that this model answered, or [`NO_MODEL`]; empty for all.
     pub model: String,
     /// Only tasks that were submitted by this person; empty for all.
     pub person: String,
@@ -90,8 +84,14 @@ pub struct TaskQuery {
     pub result: String,
     /// Only tasks with this check; empty for all.
     pub check: String,
+    /// Only tasks in which the check had this result, one of [`Self::CHECK_RESULTS`]; empty for all.
+    pub check_result: String,
+    /// Only tasks in which one execution of the check took at least so many milliseconds.
+    pub check_ms: Option<u64>,
     /// Only tasks in which the guard found this kind of change; empty for all.
     pub finding: String,
+    /// Only tasks in which such a finding has this severity, one of [`Self::SEVERITIES`]; empty for all.
+    pub severity: String,
     /// Only tasks that contain these words; empty for all.
     pub text: String,
     /// What the tasks are sorted by.
@@ -118,7 +118,10 @@ pub(crate) struct TaskQueryParams {
     day: String,
     result: String,
     check: String,
+    check_result: String,
+    check_ms: String,
     finding: String,
+    severity: String,
     q: String,
     sort: String,
     dir: String,
@@ -127,15 +130,23 @@ pub(crate) struct TaskQueryParams {
 
 impl TaskQueryParams {
     pub(crate) fn query(self, now: Timestamp) -> TaskQuery {
-        let cut = |text: String| {
+        let cut = |text: String| -> String {
             let text = text.trim().chars();
             text.take(TaskQuery::MAX_TEXT_CHARS).collect()
         };
         let days = self.days.parse().ok().filter(|days| *days <= 36_500);
         let since = StatsPeriod::last_days(days, now).0;
         let day = day_range(&self.day, &TimeZone::system());
-        let is_result = |(name, ..): &(&str, &str, _)| *name == self.result;
-        let result = TaskQuery::RESULTS.iter().find(|it| is_result(it));
+        let result = find_named(&TaskQuery::RESULTS, &self.result);
+        let check = cut(self.check);
+        let finding = cut(self.finding);
+        // What a check or a finding was is a filter only together with its name.
+        let check_result = find_named(&TaskQuery::CHECK_RESULTS, &self.check_result);
+        let check_result = check_result.filter(|_| !check.is_empty());
+        let check_ms = self.check_ms.parse::<u64>().ok();
+        let check_ms = check_ms.filter(|_| !check.is_empty() && check_result.is_none());
+        let severity = find_named(&TaskQuery::SEVERITIES, &self.severity);
+        let severity = severity.filter(|_| !finding.is_empty());
         TaskQuery {
             group: cut(self.state),
             agent: cut(self.agent),
@@ -150,8 +161,11 @@ impl TaskQueryParams {
             until: day.map(|(_, to)| to),
             day: day.map_or_else(String::new, |_| self.day.clone()),
             result: result.map_or_else(String::new, |(name, ..)| (*name).to_owned()),
-            check: cut(self.check),
-            finding: cut(self.finding),
+            check,
+            check_result: check_result.map_or_else(String::new, |(name, ..)| (*name).to_owned()),
+            check_ms,
+            finding,
+            severity: severity.map_or_else(String::new, |(name, ..)| (*name).to_owned()),
             text: cut(self.q),
             order: TaskQueryOrder::from_word(&self.sort),
             ascending: self.dir == "asc",
@@ -174,9 +188,17 @@ fn day_range(name: &str, zone: &TimeZone) -> Option<(Timestamp, Timestamp)> {
     Some((start(first)?, start(next)?))
 }
 
+/// The entry of a table of names, labels and filters.
+fn find_named<'a, T>(
+    table: &'a [(&'static str, &'static str, T)],
+    wanted: &str,
+) -> Option<&'a (&'static str, &'static str, T)> {
+    table.iter().find(|(name, ..)| *name == wanted)
+}
+
 impl TaskQuery {
-    /// Results of the retries: their names in URLs, and their labels.
-    pub const RESULTS: [(&'static str, &'static str, ResultFilter); 7] = [
+    /// Results of the retries: their names in URLs, and their labels. The first three are those of judged tasks.
+    pub const RESULTS: [(&'static str, &'static str, ResultFilter); 9] = [
         (
             "first_attempt",
             "verified at the first attempt",
@@ -208,72 +230,78 @@ impl TaskQuery {
             ResultFilter::Category(RunCategory::NotJudged),
         ),
         (
+            "not_finished",
+            "not finished",
+            ResultFilter::Category(RunCategory::Open),
+        ),
+        (
             "caught",
             "caught by the original tests",
             ResultFilter::CaughtByOriginalTests,
         ),
+        (Self::STARTED, "started", ResultFilter::Started),
     ];
 
-    /// The requested result.
-    fn wanted_result(&self) -> Option<ResultFilter> {
-        let mut all = Self::RESULTS.iter();
-        let found = all.find(|(name, ..)| *name == self.result);
-        found.map(|(.., filter)| *filter)
+    /// The result of every task that has statistics.
+    pub const STARTED: &'static str = "started";
+
+    /// Results of a check: their names in URLs, their labels, and the number that is not zero.
+    pub const CHECK_RESULTS: [(&'static str, &'static str, CheckNumber); 3] = [
+        ("failed", "failed", CheckNumber::Failures),
+        ("flaky", "flaky", CheckNumber::Flaky),
+        ("fixed", "failed and then passed", CheckNumber::Fixed),
+    ];
+
+    /// Severities of findings: their names in URLs, their labels, and whether they are violations.
+    pub const SEVERITIES: [(&'static str, &'static str, bool); 2] = [
+        ("violation", "violation", true),
+        ("review", "for review", false),
+    ];
+
+    /// The conditions on the statistics of a task's run, if there are any.
+    pub fn stats_filter(&self) -> Option<StatsFilter> {
+        let named = |name: &String| Some(name.clone()).filter(|name| !name.is_empty());
+        let number = match find_named(&Self::CHECK_RESULTS, &self.check_result) {
+            Some((.., number)) => (*number, 1),
+            None => (CheckNumber::SlowestMs, self.check_ms.unwrap_or(0)),
+        };
+        let severity = find_named(&Self::SEVERITIES, &self.severity);
+        let filter = StatsFilter {
+            result: find_named(&Self::RESULTS, &self.result).map(|(.., result)| *result),
+            model: named(&self.model).map(|model| match model.as_str() {
+                NO_MODEL => ModelFilter::NotReported,
+                _ => ModelFilter::Named(model),
+            }),
+            check: named(&self.check).map(|name| CheckFilter { name, number }),
+            finding: named(&self.finding).map(|kind| FindingFilter {
+                kind,
+                is_violation: severity.map(|(.., is_violation)| *is_violation),
+            }),
+        };
+        (filter != StatsFilter::default()).then_some(filter)
     }
 
-    /// The parts of the statistics of a run, as JSON without spaces, that all have to occur.
-    pub fn stats_parts(&self) -> Vec<String> {
-        let json = |text: &str| serde_json::Value::from(text).to_string();
-        let mut parts = Vec::new();
-        if !self.model.is_empty() {
-            parts.push(format!("\"model\":{}", json(&self.model)));
-        }
-        match self.wanted_result() {
-            None => {}
-            Some(ResultFilter::CaughtByOriginalTests) => {
-                parts.push("\"caught_by_original_tests\":true".to_owned());
-            }
-            Some(ResultFilter::Category(category)) => {
-                let category = serde_json::to_string(&category).unwrap_or_default();
-                parts.push(format!("\"ending\":{category}"));
-            }
-        }
-        if !self.check.is_empty() {
-            parts.push(format!("{}:{{\"runs\":", json(&self.check)));
-        }
-        if !self.finding.is_empty() {
-            parts.push(format!("[{},", json(&self.finding)));
-        }
-        parts
+    /// Whether a name can be a filter: longer names, or names with spaces around them, are changed in the URL.
+    pub(crate) fn is_filterable(name: &str) -> bool {
+        !name.is_empty() && name.trim() == name && name.chars().count() <= Self::MAX_TEXT_CHARS
     }
 
-    /// Whether the statistics of a run match what they are filtered by.
-    pub(super) fn matches_stats(&self, stats: Option<&RunStats>) -> bool {
-        if self.result.is_empty() && self.check.is_empty() && self.finding.is_empty() {
-            return true;
+    /// The label of the result of the check: "failed", "took at least 2m 30s".
+    pub(crate) fn check_result_label(&self) -> Option<String> {
+        match (
+            find_named(&Self::CHECK_RESULTS, &self.check_result),
+            self.check_ms,
+        ) {
+            (Some((_, label, _)), _) => Some((*label).to_owned()),
+            (None, Some(ms)) => Some(format!("took at least {}", duration(ms))),
+            (None, None) => None,
         }
-        let Some(stats) = stats else {
-            return false;
-        };
-        let has_result = match self.wanted_result() {
-            None => true,
-            Some(ResultFilter::CaughtByOriginalTests) => stats.caught_by_original_tests,
-            Some(ResultFilter::Category(category)) => stats.ending == category,
-        };
-        let has_finding = |wanted: &str| {
-            stats
-                .guard
-                .iter()
-                .any(|(kind, _)| kind_name(*kind) == wanted)
-        };
-        has_result
-            && (self.check.is_empty() || stats.checks.contains_key(&self.check))
-            && (self.finding.is_empty() || has_finding(&self.finding))
     }
 
     /// Number of tasks on a page.
     pub const PER_PAGE: usize = 50;
-    const MAX_TEXT_CHARS: usize = 200;
+    /// Maximum length of a filter.
+    pub(crate) const MAX_TEXT_CHARS: usize = 1_000;
     const MAX_PAGE: usize = 1_000_000;
 
     /// Number of tasks on the pages before this one.
@@ -338,6 +366,7 @@ impl TaskQuery {
     pub fn address(&self) -> String {
         let page = self.page.max(1).to_string();
         let days = self.days.map_or_else(String::new, |days| days.to_string());
+        let check_ms = self.check_ms.map_or_else(String::new, |ms| ms.to_string());
         let parts = [
             ("state", self.group.as_str(), ""),
             ("agent", &self.agent, ""),
@@ -351,7 +380,10 @@ impl TaskQuery {
             ("day", &self.day, ""),
             ("result", &self.result, ""),
             ("check", &self.check, ""),
+            ("check_result", &self.check_result, ""),
+            ("check_ms", &check_ms, ""),
             ("finding", &self.finding, ""),
+            ("severity", &self.severity, ""),
             ("q", &self.text, ""),
             ("sort", self.order.word(), "created"),
             ("dir", if self.ascending { "asc" } else { "" }, ""),
@@ -372,10 +404,7 @@ impl TaskQuery {
 
 #[cfg(test)]
 mod tests {
-    use selvedge_core::model::{FindingKind, FindingSeverity};
-
     use super::*;
-    use crate::stats::CheckStats;
 
     #[test]
     fn task_query_url_contains_only_non_defaults() {
@@ -413,27 +442,50 @@ mod tests {
     }
 
     #[test]
-    fn task_query_finds_parts_of_saved_statistics() {
-        let run = RunStats {
-            model: Some("o\"pus".to_owned()),
-            ending: RunCategory::Recovered,
-            checks: [("make test".to_owned(), CheckStats::default())].into(),
-            guard: vec![(FindingKind::EarlyExit, FindingSeverity::Strong)],
-            ..RunStats::sample()
-        };
-        let saved = serde_json::to_string(&run).unwrap();
+    fn task_query_survives_its_url() {
         let query = TaskQuery {
-            model: "o\"pus".to_owned(),
-            result: "recovered".to_owned(),
-            check: "make test".to_owned(),
+            model: NO_MODEL.to_owned(),
+            days: Some(7),
+            result: TaskQuery::STARTED.to_owned(),
+            check: "make \"test\" && a+b=ü".to_owned(),
+            check_result: "flaky".to_owned(),
             finding: "early_exit".to_owned(),
+            severity: "violation".to_owned(),
+            page: 1,
             ..TaskQuery::default()
         };
-        assert_eq!(query.stats_parts().len(), 4);
-        for part in query.stats_parts() {
-            assert!(saved.contains(&part), "{part} in {saved}");
-        }
-        assert!(query.matches_stats(Some(&run)) && !query.matches_stats(None));
-        assert!(!query.matches_stats(Some(&RunStats::sample())));
+        let now = Timestamp::from_second(777_600_000).unwrap();
+        let read = |query: &TaskQuery| {
+            let url: axum::http::Uri = query.address().parse().unwrap();
+            let params = axum::extract::Query::<TaskQueryParams>::try_from_uri(&url);
+            params.unwrap().0.query(now)
+        };
+        let since = StatsPeriod::last_days(Some(7), now).0;
+        assert_eq!(
+            read(&query),
+            TaskQuery {
+                since,
+                ..query.clone()
+            }
+        );
+        let slow = TaskQuery {
+            check_result: String::new(),
+            check_ms: Some(1_234),
+            since,
+            ..query.clone()
+        };
+        assert_eq!(read(&slow), slow);
+        // What a check or finding was, without its name, filters nothing.
+        let nameless = TaskQuery {
+            check: String::new(),
+            finding: String::new(),
+            ..query
+        };
+        let read = read(&nameless);
+        assert_eq!(
+            (read.check_result, read.severity),
+            (String::new(), String::new())
+        );
+        assert_eq!(read.check_ms, None);
     }
 }

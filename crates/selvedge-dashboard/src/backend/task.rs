@@ -10,6 +10,7 @@ use selvedge_core::run::Run;
 use selvedge_protocol::ProgressEvent;
 
 use super::query::{TaskQuery, TaskQueryOrder};
+use super::stats_filter::StatsFilter;
 use crate::stats::RunStats;
 
 /// The status of a task.
@@ -346,16 +347,20 @@ pub fn filter_tasks<'a>(
         .any(|text| text.to_lowercase().contains(word))
             || stats(&row.id).is_some_and(|stats| stats.search_text.contains(word))
     };
+    let wanted_stats = query.stats_filter();
+    let has_stats = |row: &TaskListItem| {
+        let matches = |wanted: &StatsFilter| stats(&row.id).is_some_and(|it| wanted.matches(it));
+        wanted_stats.as_ref().is_none_or(matches)
+    };
     let found = |row: &&TaskListItem| {
         let is_equal = |wanted: &str, actual: &str| wanted.is_empty() || wanted == actual;
         is_equal(&query.agent, &row.agent)
             && is_equal(&query.place, &row.workspace)
             && is_equal(&query.branch, row.branch.as_deref().unwrap_or_default())
             && is_equal(&query.worker, row.worker.as_deref().unwrap_or_default())
-            && is_equal(&query.model, row.model.as_deref().unwrap_or_default())
             && query.since.is_none_or(|since| row.created_at >= since)
             && query.until.is_none_or(|until| row.created_at < until)
-            && query.matches_stats(stats(&row.id))
+            && has_stats(row)
             && words.iter().all(|word| has_word(row, word))
     };
     let mut groups = BTreeMap::new();

@@ -11,8 +11,8 @@ use selvedge_core::format::{counted, duration};
 use crate::backend::{TaskQuery, TaskQueryOrder};
 use crate::charts::{self, ChartSegment};
 use crate::stats::{
-    RetryStats, StatsBucket, StatsGroup, StatsReport, StatsTable, format_optional_cost,
-    format_shares, tables,
+    CheckTotals, RetryStats, StatsBucket, StatsGroup, StatsReport, StatsTable,
+    format_optional_cost, format_shares, tables,
 };
 use crate::text::{Markup, single_line};
 
@@ -84,6 +84,11 @@ const MAX_TICKS: usize = 8;
 impl InsightsView {
     /// The figures of the tasks that `base` selects.
     pub(crate) fn new(figures: &StatsReport, base: &TaskQuery) -> Self {
+        // Tasks that have not started are in no figure.
+        let base = &TaskQuery {
+            result: TaskQuery::STARTED.to_owned(),
+            ..base.clone()
+        };
         let all = &figures.all;
         let [first, recovered, lost] = format_shares(all);
         let share = |class, name, result: &str, share: &StatsBucket, count| BucketView {
@@ -93,11 +98,8 @@ impl InsightsView {
             each: share.mean_cost().map(cost),
             address: with_result(base, result),
         };
-        let [first_name, recovered_name, lost_name] =
-            TaskQuery::RESULTS.map(|(_, name, _)| name)[..3]
-        else {
-            unreachable!("there are more results")
-        };
+        let [first_name, recovered_name, lost_name, ..] =
+            TaskQuery::RESULTS.map(|(_, name, _)| name);
         Self {
             none: all.runs() == 0,
             shares: vec![
@@ -122,7 +124,7 @@ impl InsightsView {
             plots: plots(figures, base),
             tables: tables(figures)
                 .into_iter()
-                .map(|table| TableView::new(table, base))
+                .map(|table| TableView::new(table, base, &figures.checks))
                 .collect(),
         }
     }
@@ -289,19 +291,26 @@ fn plots(figures: &StatsReport, base: &TaskQuery) -> Vec<PlotView> {
 }
 
 impl TableView {
-    fn new(table: StatsTable, base: &TaskQuery) -> Self {
+    fn new(table: StatsTable, base: &TaskQuery, checks: &[CheckTotals]) -> Self {
         let subject = table.columns.first().copied().unwrap_or_default();
         let columns = table.columns;
         let rows = table.rows.into_iter().map(|row| {
             let name = row.first().cloned().unwrap_or_default();
             let query = row_query(subject, &name, base);
+            let check = checks
+                .iter()
+                .find(|it| subject == "check" && it.name == name);
+            let slowest_ms = check.map(|it| it.slowest_ms);
             let cells = row.iter().zip(&columns).enumerate();
             let cells = cells.map(|(index, (text, column))| CellView {
                 text: single_line(text, 120),
                 address: query
                     .as_ref()
                     .filter(|_| index == 0 || !is_nothing(text))
-                    .and_then(|query| cell_address(subject, column, index, &name, query)),
+                    .and_then(|query| match (*column, slowest_ms) {
+                        ("slowest", Some(ms)) => Some(slower_than(query, ms)),
+                        _ => cell_address(subject, column, index, &name, query),
+                    }),
             });
             cells.collect()
         });
@@ -318,12 +327,12 @@ fn is_nothing(text: &str) -> bool {
     matches!(text.split(' ').next(), Some("0" | "–"))
 }
 
-/// The tasks of a row.
+/// The tasks of a row, if its name can be a filter.
 fn row_query(subject: &str, name: &str, base: &TaskQuery) -> Option<TaskQuery> {
     let mut query = base.clone();
     match subject {
+        _ if !TaskQuery::is_filterable(name) => return None,
         "agent" => name.clone_into(&mut query.agent),
-        "model" if name == "not reported" => return None,
         "model" => name.clone_into(&mut query.model),
         "directory" => name.clone_into(&mut query.place),
         "worker" => name.clone_into(&mut query.worker),
@@ -340,8 +349,7 @@ fn row_query(subject: &str, name: &str, base: &TaskQuery) -> Option<TaskQuery> {
     Some(query)
 }
 
-/// The tasks that a cell counts or sums up. The task list has no filter for failed or flaky checks, or for one
-/// severity of a finding.
+/// The tasks that a cell counts, or in which its events occurred or its costs and times arose.
 fn cell_address(
     subject: &str,
     column: &str,
@@ -349,6 +357,14 @@ fn cell_address(
     name: &str,
     query: &TaskQuery,
 ) -> Option<String> {
+    let check_result = |result: &str| TaskQuery {
+        check_result: result.to_owned(),
+        ..query.clone()
+    };
+    let severity = |severity: &str| TaskQuery {
+        severity: severity.to_owned(),
+        ..query.clone()
+    };
     Some(match (column, subject) {
         (_, "directory") if index == 0 => source_address("repository", name),
         (_, "worker") if index == 0 => source_address("worker", name),
@@ -359,8 +375,22 @@ fn cell_address(
         ("not recovered", _) => with_result(query, "not_recovered"),
         ("cost", _) => query.sorted_by(TaskQueryOrder::Cost).address(),
         ("time to verdict", _) => query.sorted_by(TaskQueryOrder::Duration).address(),
+        ("times failed" | "tasks failed", _) => check_result("failed").address(),
+        ("times flaky" | "tasks flaky", _) => check_result("flaky").address(),
+        ("tasks fixed", _) => check_result("fixed").address(),
+        ("violations", _) => severity("violation").address(),
+        ("for review", _) => severity("review").address(),
         _ => return None,
     })
+}
+
+/// The tasks in which the check of a query took at least so long.
+fn slower_than(query: &TaskQuery, ms: u64) -> String {
+    TaskQuery {
+        check_ms: Some(ms),
+        ..query.clone()
+    }
+    .address()
 }
 
 /// The address of the page of a repository or worker.
@@ -469,16 +499,29 @@ mod tests {
             0,
             "/?days=7&finding=early_exit",
         );
-        let check = |column| address("check", "make", column, 1);
-        assert_eq!(check("times run").as_deref(), Some("/?days=7&check=make"));
-        for column in ["times failed", "tasks fixed", "times flaky", "slowest"] {
-            assert_eq!(check(column), None, "{column}");
-        }
-        assert_eq!(address("kind", "early exit", "violations", 1), None);
-        assert_eq!(address("outcome", "not finished", "tasks", 1), None);
+        let check = |column, expected: &str| {
+            let expected = format!("/?days=7&check=make{expected}");
+            expect("check", "make", column, 1, &expected);
+        };
+        check("times run", "");
+        check("times failed", "&check_result=failed");
+        check("tasks failed", "&check_result=failed");
+        check("tasks flaky", "&check_result=flaky");
+        check("tasks fixed", "&check_result=fixed");
+        let finding = |column, severity: &str| {
+            let expected = format!("/?days=7&finding=early_exit&severity={severity}");
+            expect("kind", "early exit", column, 2, &expected);
+        };
+        finding("violations", "violation");
+        finding("for review", "review");
+        let not_finished = "/?days=7&result=not_finished";
+        expect("outcome", "not finished", "tasks", 1, not_finished);
         let outcome = "not judged: agent or infrastructure failed, or cancelled";
         expect("outcome", outcome, "tasks", 1, "/?days=7&result=not_judged");
         expect("when", "2026-W48", "when", 0, "/?days=7&day=2026-W48");
-        assert_eq!(address("model", "not reported", "tasks", 1), None);
+        let unnamed = "/?model=not%20reported&days=7";
+        expect("model", "not reported", "tasks", 1, unnamed);
+        // A name that the URL would change leads nowhere.
+        assert_eq!(address("check", &"x".repeat(2_000), "times run", 1), None);
     }
 }

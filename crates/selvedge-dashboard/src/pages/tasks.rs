@@ -26,8 +26,11 @@ pub(crate) struct TaskListPage {
     /// Fields of less frequent filters.
     more: Vec<FilterField>,
     more_open: bool,
-    /// Filters without a field of their own: name, value and address without it.
-    others: Vec<(&'static str, String, String)>,
+    check_results: Vec<FilterOption>,
+    /// Filters that are shown with a link that removes them.
+    removable: Vec<RemovableFilter>,
+    /// Filters without a field in the form: name and value.
+    hidden: Vec<(&'static str, String)>,
     heads: Vec<ColumnHead>,
     text: String,
     order: &'static str,
@@ -57,6 +60,13 @@ struct FilterField {
     name: &'static str,
     label: &'static str,
     value: String,
+}
+
+/// A filter with the address of the list without it.
+struct RemovableFilter {
+    label: &'static str,
+    value: String,
+    address: String,
 }
 
 /// The head of a column: its sorting, if the list can be sorted by it.
@@ -139,13 +149,16 @@ impl TaskListPage {
             agents: name_options(&tasks.agents, &query.agent, |name| single_line(name, 40)),
             places: name_options(&tasks.places, &query.place, place_name),
             periods: period_options(query),
-            results: result_options(query),
+            results: options_of(&TaskQuery::RESULTS, &query.result),
             more: more_fields(query, frame.has_fleet),
             more_open: more_fields(query, true)
                 .iter()
                 .any(|it| !it.value.is_empty())
-                || !query.result.is_empty(),
-            others: other_filters(query),
+                || !matches!(query.result.as_str(), "" | TaskQuery::STARTED)
+                || !query.check_result.is_empty(),
+            check_results: options_of(&TaskQuery::CHECK_RESULTS, &query.check_result),
+            removable: removable_filters(query),
+            hidden: hidden_filters(query, frame.has_fleet),
             heads: heads(query),
             text: query.text.clone(),
             order: query.order.word(),
@@ -160,13 +173,6 @@ impl TaskListPage {
             range,
             frame,
         }
-    }
-}
-
-impl TaskListPage {
-    /// Whether a filter has no field in the form.
-    fn is_hidden(&self, name: &str) -> bool {
-        name != "result" && self.more.iter().all(|field| field.name != name)
     }
 }
 
@@ -244,8 +250,10 @@ fn outcome_options(query: &TaskQuery, tasks: &TaskList) -> Vec<FilterOption> {
     options
 }
 
+/// The options of a filter: the names, and the chosen one if it is not among them.
 fn name_options(names: &[String], chosen: &str, label: fn(&str) -> String) -> Vec<FilterOption> {
-    let each = names.iter().map(|name| FilterOption {
+    let other = Some(chosen.to_owned()).filter(|it| !it.is_empty() && !names.contains(it));
+    let each = names.iter().chain(&other).map(|name| FilterOption {
         value: name.clone(),
         label: label(name),
         address: String::new(),
@@ -272,16 +280,15 @@ fn period_options(query: &TaskQuery) -> Vec<FilterOption> {
     each.collect()
 }
 
-fn result_options(query: &TaskQuery) -> Vec<FilterOption> {
-    let each = TaskQuery::RESULTS
-        .iter()
-        .map(|(name, label, _)| FilterOption {
-            value: (*name).to_owned(),
-            label: (*label).to_owned(),
-            address: String::new(),
-            count: 0,
-            chosen: query.result == *name,
-        });
+/// The options of a table of names, labels and filters.
+fn options_of<T>(table: &[(&'static str, &'static str, T)], chosen: &str) -> Vec<FilterOption> {
+    let each = table.iter().map(|(name, label, _)| FilterOption {
+        value: (*name).to_owned(),
+        label: (*label).to_owned(),
+        address: String::new(),
+        count: 0,
+        chosen: chosen == *name,
+    });
     each.collect()
 }
 
@@ -305,26 +312,72 @@ fn more_fields(query: &TaskQuery, has_fleet: bool) -> Vec<FilterField> {
         .collect()
 }
 
-fn other_filters(query: &TaskQuery) -> Vec<(&'static str, String, String)> {
-    let without = |change: fn(&mut TaskQuery)| {
+fn removable_filters(query: &TaskQuery) -> Vec<RemovableFilter> {
+    let mut all = Vec::new();
+    let mut add = |label: &'static str, value: &str, remove: fn(&mut TaskQuery)| {
+        if value.is_empty() {
+            return;
+        }
         let mut other = query.with_page(1);
-        change(&mut other);
-        other.address()
+        remove(&mut other);
+        all.push(RemovableFilter {
+            label,
+            value: single_line(value, 80),
+            address: other.address(),
+        });
     };
-    let all = [
-        ("branch", &query.branch, without(|it| it.branch.clear())),
-        ("worker", &query.worker, without(|it| it.worker.clear())),
-        ("model", &query.model, without(|it| it.model.clear())),
-        ("by", &query.person, without(|it| it.person.clear())),
-        ("label", &query.label, without(|it| it.label.clear())),
-        ("day", &query.day, without(|it| it.day.clear())),
-        ("result", &query.result, without(|it| it.result.clear())),
-        ("check", &query.check, without(|it| it.check.clear())),
-        ("finding", &query.finding, without(|it| it.finding.clear())),
+    add("branch", &query.branch, |it| it.branch.clear());
+    add("worker", &query.worker, |it| it.worker.clear());
+    add("model", &query.model, |it| it.model.clear());
+    add("submitted by", &query.person, |it| it.person.clear());
+    add("label", &query.label, |it| it.label.clear());
+    add("day", &query.day, |it| it.day.clear());
+    add(
+        "result",
+        label_of(&TaskQuery::RESULTS, &query.result),
+        |it| {
+            it.result.clear();
+        },
+    );
+    add("check", &query.check, |it| {
+        it.check.clear();
+        it.check_result.clear();
+        it.check_ms = None;
+    });
+    let check_result = query.check_result_label().unwrap_or_default();
+    add("result of the check", &check_result, |it| {
+        it.check_result.clear();
+        it.check_ms = None;
+    });
+    add("finding", &query.finding.replace('_', " "), |it| {
+        it.finding.clear();
+        it.severity.clear();
+    });
+    let severity = label_of(&TaskQuery::SEVERITIES, &query.severity);
+    add("severity", severity, |it| it.severity.clear());
+    all
+}
+
+fn label_of<T>(table: &[(&'static str, &'static str, T)], wanted: &str) -> &'static str {
+    let found = table.iter().find(|(name, ..)| *name == wanted);
+    found.map_or("", |(_, label, _)| label)
+}
+
+/// The filters that the form passes on.
+fn hidden_filters(query: &TaskQuery, has_fleet: bool) -> Vec<(&'static str, String)> {
+    let mut all = vec![
+        ("day", query.day.clone()),
+        ("finding", query.finding.clone()),
+        ("severity", query.severity.clone()),
     ];
-    let set = all.into_iter().filter(|(_, value, _)| !value.is_empty());
-    set.map(|(name, value, address)| (name, value.clone(), address))
-        .collect()
+    all.extend(query.check_ms.map(|ms| ("check_ms", ms.to_string())));
+    let shown = more_fields(query, has_fleet);
+    let is_shown = |field: &FilterField| shown.iter().any(|it| it.name == field.name);
+    let fields = more_fields(query, true).into_iter();
+    let unseen = fields.filter(|field| !is_shown(field));
+    all.extend(unseen.map(|field| (field.name, field.value)));
+    all.retain(|(_, value)| !value.is_empty());
+    all
 }
 
 fn heads(query: &TaskQuery) -> Vec<ColumnHead> {
@@ -361,6 +414,11 @@ fn place_name(place: &str) -> String {
 }
 
 impl TaskRowView {
+    /// Whether there is more to say than the description. It takes one line, so that all rows have the same height.
+    fn has_second_line(&self) -> bool {
+        !self.reason.is_empty() || self.part_of.is_some()
+    }
+
     pub(crate) fn new(row: &TaskListItem, now: Timestamp) -> Self {
         let shown = row.max_attempts.max(row.attempts);
         let pips = (1..=shown.min(MAX_PIPS)).map(|number| match row.standing {

@@ -6,7 +6,9 @@ mod report;
 mod run_stats;
 mod tables;
 
-pub use report::{CheckTotals, RetryStats, StatsBucket, StatsGroup, StatsPeriod, StatsReport};
+pub use report::{
+    CheckTotals, NO_MODEL, RetryStats, StatsBucket, StatsGroup, StatsPeriod, StatsReport,
+};
 pub(crate) use run_stats::kind_name;
 pub use run_stats::{CheckStats, RunCategory, RunStats};
 pub use tables::{StatsTable, tables};

@@ -1,15 +1,18 @@
 //! Aggregates many runs. A sum with an unknown part stays marked as incomplete; a share of zero runs is
 //! undefined.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
-use selvedge_core::model::{Cost, FindingSeverity, MicroUsd};
+use selvedge_core::model::{Cost, FindingKind, FindingSeverity, MicroUsd};
 use serde::{Deserialize, Serialize};
 
 use super::run_stats::{RunCategory, RunStats, kind_name};
+
+/// The name of the group of runs whose agent reported no model.
+pub const NO_MODEL: &str = "not reported";
 
 /// Start of the period; `None` for all time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -161,8 +164,14 @@ pub struct CheckTotals {
     pub runs: u64,
     /// Number of failures.
     pub failures: u64,
+    /// Number of runs in which it failed.
+    #[serde(default)]
+    pub failed_tasks: u64,
     /// Number of times that it both passed and failed on the same files.
     pub flaky: u64,
+    /// Number of runs in which it did so.
+    #[serde(default)]
+    pub flaky_tasks: u64,
     /// Number of runs in which it first failed and later passed.
     pub mended: u64,
     /// Mean duration in milliseconds.
@@ -193,6 +202,9 @@ pub struct StatsReport {
     pub checks: Vec<CheckTotals>,
     /// Findings of the guard by kind: number of violations, and of flags for a person.
     pub guard: BTreeMap<String, [u64; 2]>,
+    /// Number of runs with a finding of each kind.
+    #[serde(default)]
+    pub guard_tasks: BTreeMap<String, u64>,
     /// Total cost per verified run, including the cost of those that were not verified.
     pub cost_per_verified: Option<Cost>,
     /// Median time from the creation of a run to its end, in milliseconds.
@@ -218,9 +230,7 @@ impl StatsReport {
             all,
             by_agent: largest_groups(&runs, |run| run.agent.clone()),
             by_model: largest_groups(&runs, |run| {
-                run.model
-                    .clone()
-                    .unwrap_or_else(|| "not reported".to_owned())
+                run.model.clone().unwrap_or_else(|| NO_MODEL.to_owned())
             }),
             by_repository: largest_groups(&runs, |run| run.workspace.clone()),
             by_worker: largest_groups(
@@ -234,6 +244,7 @@ impl StatsReport {
             over_time: group_by_time(&runs, zone),
             checks: check_totals(&runs),
             guard: guard_counts(&runs),
+            guard_tasks: guard_tasks(&runs),
             cost_per_verified: divide_cost(all.cost(), all.first_attempt.runs + all.rescued.runs),
             median_verdict_ms: median(runs.iter().filter_map(|run| run.verdict_ms).collect()),
             caught_by_original_tests: runs
@@ -304,7 +315,9 @@ fn check_totals(runs: &[&RunStats]) -> Vec<CheckTotals> {
         figures.tasks += 1;
         figures.runs += u64::from(check_stats.runs);
         figures.failures += u64::from(check_stats.failures);
+        figures.failed_tasks += u64::from(check_stats.failures > 0);
         figures.flaky += u64::from(check_stats.flaky);
+        figures.flaky_tasks += u64::from(check_stats.flaky > 0);
         figures.mended += u64::from(check_stats.mended);
         figures.total_ms = figures.total_ms.saturating_add(check_stats.total_ms);
         figures.slowest_ms = figures.slowest_ms.max(check_stats.slowest_ms);
@@ -318,7 +331,7 @@ fn check_totals(runs: &[&RunStats]) -> Vec<CheckTotals> {
 fn guard_counts(runs: &[&RunStats]) -> BTreeMap<String, [u64; 2]> {
     let mut caught_by_name: BTreeMap<String, [u64; 2]> = BTreeMap::new();
     for (kind, strength) in runs.iter().flat_map(|run| &run.guard) {
-        let name = kind_name(*kind).replace('_', " ");
+        let name = kind_label(*kind);
         let [offences, flags] = caught_by_name.entry(name).or_default();
         match strength {
             FindingSeverity::Violation => *offences += 1,
@@ -326,4 +339,24 @@ fn guard_counts(runs: &[&RunStats]) -> BTreeMap<String, [u64; 2]> {
         }
     }
     caught_by_name
+}
+
+fn guard_tasks(runs: &[&RunStats]) -> BTreeMap<String, u64> {
+    let mut tasks: BTreeMap<String, u64> = BTreeMap::new();
+    for run in runs {
+        let kinds: BTreeSet<_> = run
+            .guard
+            .iter()
+            .map(|(kind, _)| kind_label(*kind))
+            .collect();
+        for kind in kinds {
+            *tasks.entry(kind).or_default() += 1;
+        }
+    }
+    tasks
+}
+
+/// The name of a kind of finding in tables.
+fn kind_label(kind: FindingKind) -> String {
+    kind_name(kind).replace('_', " ")
 }

@@ -150,12 +150,19 @@ fn check_table(figures: &StatsReport) -> StatsTable {
             it.name.clone(),
             it.runs.to_string(),
             it.failures.to_string(),
+            it.failed_tasks.to_string(),
             it.mended.to_string(),
         ]
     };
     StatsTable {
         title: "Checks that failed".to_owned(),
-        columns: vec!["check", "times run", "times failed", "tasks fixed"],
+        columns: vec![
+            "check",
+            "times run",
+            "times failed",
+            "tasks failed",
+            "tasks fixed",
+        ],
         rows: checks.take(MAX_ROWS).map(row).collect(),
     }
 }
@@ -164,9 +171,16 @@ fn flaky_table(figures: &StatsReport) -> StatsTable {
     let flaky = figures.flaky_checks().into_iter().take(MAX_ROWS);
     StatsTable {
         title: "Flakiest checks".to_owned(),
-        columns: vec!["check", "times run", "times flaky"],
+        columns: vec!["check", "times run", "times flaky", "tasks flaky"],
         rows: flaky
-            .map(|it| vec![it.name.clone(), it.runs.to_string(), it.flaky.to_string()])
+            .map(|it| {
+                vec![
+                    it.name.clone(),
+                    it.runs.to_string(),
+                    it.flaky.to_string(),
+                    it.flaky_tasks.to_string(),
+                ]
+            })
             .collect(),
     }
 }
@@ -191,11 +205,13 @@ fn slowest_table(figures: &StatsReport) -> StatsTable {
 
 fn guard_table(figures: &StatsReport) -> StatsTable {
     let row = |(kind, [offences, flags]): (&String, &[u64; 2])| {
-        vec![kind.clone(), offences.to_string(), flags.to_string()]
+        let tasks = figures.guard_tasks.get(kind).copied().unwrap_or(0);
+        let counts = [tasks, *offences, *flags].map(|count| count.to_string());
+        std::iter::once(kind.clone()).chain(counts).collect()
     };
     StatsTable {
         title: "Guard findings".to_owned(),
-        columns: vec!["kind", "violations", "for review"],
+        columns: vec!["kind", "tasks", "violations", "for review"],
         rows: figures.guard.iter().map(row).collect(),
     }
 }

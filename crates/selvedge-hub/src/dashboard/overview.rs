@@ -4,11 +4,14 @@ use std::collections::HashMap;
 
 use selvedge_core::model::{Outcome, Timestamp};
 use selvedge_dashboard::backend::{
-    DashboardError, DashboardUser, DisplayStatus, FleetOverview, TaskList, TaskQuery,
+    DashboardError, DashboardUser, DisplayStatus, FleetOverview, StatsFilter, TaskList, TaskQuery,
     TaskQueryOrder, UnschedulableTask, WorkerSummary,
 };
 use selvedge_protocol::{TaskState, WorkerRow};
-use selvedge_store::hub::{TaskFilter, TaskPageRequest, TaskSortOrder, TaskView};
+use selvedge_store::hub::{
+    CheckCondition, FindingCondition, RunStatsFilter, TaskFilter, TaskPageRequest, TaskSortOrder,
+    TaskView,
+};
 
 use super::backend::store_failure;
 use super::rows::{apply_plan_totals, apply_stats, branch_of, row, run_standing};
@@ -41,6 +44,24 @@ fn order(order: TaskQueryOrder) -> TaskSortOrder {
     }
 }
 
+fn stats_filter(wanted: &StatsFilter) -> RunStatsFilter {
+    RunStatsFilter {
+        fields: wanted.fields(),
+        check: wanted.check.as_ref().map(|check| {
+            let (number, at_least) = check.number;
+            CheckCondition {
+                name: check.name.clone(),
+                number: number.field().to_owned(),
+                at_least,
+            }
+        }),
+        finding: wanted.finding.as_ref().map(|finding| FindingCondition {
+            kind: finding.kind.clone(),
+            severities: finding.severities(),
+        }),
+    }
+}
+
 /// A page of the list.
 pub(super) async fn tasks(
     hub: &Hub,
@@ -54,13 +75,17 @@ pub(super) async fn tasks(
         place: wanted(&query.place),
         revision: wanted(&query.branch),
         worker: wanted(&query.worker),
-        stats_parts: query.stats_parts(),
+        stats: query.stats_filter().map(|wanted| stats_filter(&wanted)),
         submitted_by: wanted(&query.person),
         label: wanted(&query.label),
         since: query.since.map(Timestamp::as_millisecond),
         until: query.until.map(Timestamp::as_millisecond),
         ..filter(user)
     };
+    if filter.stats.is_some() || filter.agent.is_some() {
+        let refreshed = run_stats::refresh(hub, &filter.project).await;
+        refreshed.map_err(store_failure)?;
+    }
     let counts = hub
         .store()
         .task_counts(filter.clone())

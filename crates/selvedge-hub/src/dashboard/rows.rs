@@ -13,6 +13,9 @@ use crate::hub::Hub;
 use crate::plans;
 use crate::task_rows::{cost_so_far, timestamp};
 
+/// The agent of tasks that name none.
+const DEFAULT_AGENT: &str = "default";
+
 /// A task as a list item.
 pub(super) fn row(view: &TaskView) -> TaskListItem {
     let lease = &view.row.lease;
@@ -20,7 +23,10 @@ pub(super) fn row(view: &TaskView) -> TaskListItem {
         id: view.row.task_id.to_string(),
         short: view.row.task_id.short(),
         description: view.title.clone(),
-        agent: view.agent.clone().unwrap_or_else(|| "default".to_owned()),
+        agent: view
+            .agent
+            .clone()
+            .unwrap_or_else(|| DEFAULT_AGENT.to_owned()),
         workspace: view.place.clone().unwrap_or_default(),
         branch: None,
         standing: reviewed_standing(lease.state, lease.outcome, lease.review.as_ref()),
@@ -49,6 +55,10 @@ pub(super) fn branch_of(body: &str) -> Option<String> {
 /// Adds what is known from the statistics of the task's run.
 pub(super) fn apply_stats(row: &mut TaskListItem, stats: &RunStats) {
     row.model.clone_from(&stats.model);
+    // A task that names no agent was run by the worker's default.
+    if row.agent == DEFAULT_AGENT {
+        row.agent.clone_from(&stats.agent);
+    }
     if stats.accepted && row.standing == DisplayStatus::Finished(Outcome::Verified) {
         row.standing = DisplayStatus::Accepted;
     }

@@ -11,6 +11,7 @@ mod access;
 mod capabilities;
 mod harness;
 mod infrastructure;
+mod insights;
 mod limits;
 mod people;
 mod probes;
@@ -57,6 +58,7 @@ over_both!(
     access::dashboard_session_is_not_the_token_and_ends,
     access::tasks_show_their_branch_and_are_filtered_by_it,
     access::worker_of_a_name_in_use_is_refused,
+    insights::numbers_lead_to_so_many_tasks,
     people::person_signs_in_and_is_recorded,
     people::sign_in_is_bound_to_its_browser_and_completed_once,
     people::session_of_a_person_ends_with_its_streams,

@@ -42,8 +42,8 @@ pub use rows::{
 pub use schedules::{NewSchedule, Schedule, ScheduleFiring, ScheduleMove};
 pub use sqlite::SqliteHub;
 pub use task_queries::{
-    NewRunStats, RunStatsRow, StateAndOutcome, TaskCounts, TaskFilter, TaskPageRequest,
-    TaskSortOrder,
+    CheckCondition, FindingCondition, NewRunStats, RunStatsFilter, RunStatsRow, StateAndOutcome,
+    TaskCounts, TaskFilter, TaskPageRequest, TaskSortOrder,
 };
 pub use traits::{
     AuditStore, BlobStore, DatabaseStatus, HubStore, Peers, ProjectStore, Queue, RunRecords,

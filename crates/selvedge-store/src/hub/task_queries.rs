@@ -1,7 +1,13 @@
 //! Queries for people: a page of tasks in any order, counts by status, and the saved statistics of runs.
 
-use selvedge_core::model::{Outcome, TaskId};
+use std::collections::BTreeMap;
+
+use selvedge_core::model::{FindingSeverity, Outcome, TaskId};
 use selvedge_protocol::TaskState;
+use serde::Serialize;
+
+use super::error::HubStoreError;
+use super::sqlite::columns::damaged;
 
 /// What a page of tasks is sorted by.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,7 +35,7 @@ pub type StateAndOutcome = (TaskState, Option<Outcome>);
 pub struct TaskFilter {
     /// The project that owns the tasks.
     pub project: String,
-    /// The requested agent; `default` for none.
+    /// The requested agent, `default` for none; or the agent in the saved statistics of the run.
     pub agent: Option<String>,
     /// Words in lower case that all occur in the title, the workspace, the id, the reason of the outcome or the text
     /// for the search in the statistics of the run.
@@ -44,8 +50,8 @@ pub struct TaskFilter {
     pub submitted_by: Option<String>,
     /// A label that it requires.
     pub label: Option<String>,
-    /// Parts of the saved statistics of the run, as JSON without spaces, that all have to occur: `"model":"opus"`.
-    pub stats_parts: Vec<String>,
+    /// Conditions on the saved statistics of the run.
+    pub stats: Option<RunStatsFilter>,
     /// Submitted at this time or later: milliseconds since 1970.
     pub since: Option<i64>,
     /// Submitted before this time: milliseconds since 1970.
@@ -58,6 +64,47 @@ impl TaskFilter {
         let revision = serde_json::Value::from(self.revision.as_deref()?);
         Some(format!("\"revision\":{revision}"))
     }
+
+    /// The conditions on the statistics, as JSON without NUL, which databases refuse.
+    pub(crate) fn stats_json(&self) -> Result<Option<String>, HubStoreError> {
+        let json = self.stats.as_ref().map(serde_json::to_string);
+        let json = json.transpose().map_err(damaged)?;
+        Ok(json.map(|json| json.replace("\\u0000", "\\ufffd")))
+    }
+}
+
+/// Conditions that all have to hold for the saved statistics of a run, which are a JSON object. Tasks without saved
+/// statistics do not match.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct RunStatsFilter {
+    /// Fields of the object with these values.
+    pub fields: BTreeMap<String, serde_json::Value>,
+    /// An entry of the object `checks`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckCondition>,
+    /// An element of the array `guard`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finding: Option<FindingCondition>,
+}
+
+/// A check of which a number is at least so high.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CheckCondition {
+    /// Its key in `checks`.
+    pub name: String,
+    /// The field of the number; `true` counts as 1, `false` as 0.
+    pub number: String,
+    /// The minimum.
+    pub at_least: u64,
+}
+
+/// A pair of a kind and a severity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FindingCondition {
+    /// The kind.
+    pub kind: String,
+    /// One of these severities.
+    pub severities: Vec<FindingSeverity>,
 }
 
 /// The text for the search comes last in saved statistics, after this.
@@ -119,6 +166,8 @@ pub struct RunStatsRow {
     pub place: Option<String>,
     /// The worker that has the task, or had it last.
     pub worker: Option<String>,
+    /// When it was submitted: milliseconds since 1970.
+    pub created_at: i64,
     /// The last event of its journal.
     pub event_seq: u64,
     /// The saved statistics and the last event that they include; a later event makes them stale.

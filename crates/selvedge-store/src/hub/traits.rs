@@ -69,6 +69,10 @@ pub trait Queue: Send + Sync {
     fn queue_latencies(&self, project: String, limit: usize) -> StoreFuture<'_, Vec<i64>>;
     /// All runs of a project that have a journal, with their saved statistics.
     fn run_stats(&self, project: String) -> StoreFuture<'_, Vec<RunStatsRow>>;
+    /// At most `limit` tasks of a project that have a journal, but no saved statistics that include all of it; each
+    /// with the last event of its journal.
+    fn stale_run_stats(&self, project: String, limit: usize)
+    -> StoreFuture<'_, Vec<(TaskId, u64)>>;
     /// The saved statistics of these tasks that include the whole journal.
     fn saved_run_stats(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>>;
     /// The given tasks as they were submitted.

@@ -48,6 +48,7 @@ pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &HeldLocks
 pub(super) fn apply_stats(row: &mut TaskListItem, stats: &RunStats) {
     row.tokens = Some((stats.tokens_in, stats.tokens_out));
     row.model.clone_from(&stats.model);
+    row.workspace.clone_from(&stats.workspace);
     row.reason.clone_from(&stats.reason);
     if stats.accepted && row.standing == DisplayStatus::Finished(Outcome::Verified) {
         row.standing = DisplayStatus::Accepted;

@@ -1,6 +1,6 @@
 //! The task list, the page of a task, and retry statistics.
 
-use selvedge_testkit::BrowserKey;
+use selvedge_testkit::{Browser, BrowserKey};
 use serde_json::json;
 
 use crate::fixtures::{
@@ -243,7 +243,7 @@ fn list_is_searched_sorted_and_filtered_by_outcome() {
     browser.wait_until("location.search === '?sort=cost&dir=asc'");
     assert_ne!(browser.text("tr.row:first-child .cost"), first);
     let heights = browser.run_script(
-        "return [...document.querySelectorAll('tr.row')].every(it => it.getBoundingClientRect().height <= 42)",
+        "return [...document.querySelectorAll('tr.row')].every(it => it.getBoundingClientRect().height <= 40)",
         &[],
     );
     assert_eq!(heights, json!(true));
@@ -278,6 +278,7 @@ fn numbers_of_insights_lead_to_their_tasks() {
     follow(".plot:first-child .bars li:last-child a", "6 tasks");
     follow("th a[href*='finding=early_exit']", "1 task");
     follow("th a[href*='check=tests']", "1 task");
+    every_number_of_tasks_leads_to_so_many(&browser, &format!("{}/stats", ui.origin));
     browser.open_url(&format!("{}/stats", ui.origin));
     let plots = browser.run_script(
         "return [...document.querySelectorAll('.plot')].map(it => [it.querySelector('h2').textContent, it.querySelectorAll('.ticks span').length])",
@@ -294,6 +295,39 @@ fn numbers_of_insights_lead_to_their_tasks() {
     browser.wait_for_text(".shares .s-rescued", "1 (33%)");
     browser.click(".shares .s-rescued a");
     browser.wait_for_text("#count", "1 task");
+}
+
+/// Asserts that every cell which counts tasks leads to a list of so many tasks, and that every other number leads to one.
+fn every_number_of_tasks_leads_to_so_many(browser: &Browser, page: &str) {
+    browser.open_url(page);
+    let cells = browser.run_script(
+        "const counts = ['tasks', 'first attempt', 'recovered', 'not recovered', 'tasks failed', 'tasks flaky', 'tasks fixed'];
+         const cells = [];
+         for (const table of document.querySelectorAll('table.sticky')) {
+             const columns = [...table.querySelectorAll('thead th')].map(it => it.textContent);
+             for (const cell of table.querySelectorAll('td.num')) {
+                 const text = cell.textContent.trim();
+                 if (text.startsWith('0') && !text.startsWith('0.') || text === '–') continue;
+                 const column = columns[cell.cellIndex];
+                 cells.push({ column, text, counts: counts.includes(column), link: cell.querySelector('a')?.href ?? null });
+             }
+         }
+         return Promise.all(cells.map(async it => {
+             if (!it.link) return it;
+             const list = new DOMParser().parseFromString(await (await fetch(it.link)).text(), 'text/html');
+             return { ...it, listed: parseInt(list.querySelector('#count').textContent) };
+         }))",
+        &[],
+    );
+    let cells = cells.as_array().unwrap();
+    assert!(cells.len() > 30, "{cells:?}");
+    for cell in cells {
+        let listed = cell["listed"].as_u64();
+        assert!(listed > Some(0), "{cell}");
+        let text = cell["text"].as_str().unwrap();
+        let number = text.split(' ').next().and_then(|it| it.parse().ok());
+        assert!(cell["counts"] != true || listed == number, "{cell}");
+    }
 }
 
 #[test]

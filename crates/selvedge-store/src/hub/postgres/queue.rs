@@ -112,6 +112,14 @@ impl Queue for PostgresHub {
         Box::pin(task_queries::run_stats(self, project))
     }
 
+    fn stale_run_stats(
+        &self,
+        project: String,
+        limit: usize,
+    ) -> StoreFuture<'_, Vec<(TaskId, u64)>> {
+        Box::pin(task_queries::stale_run_stats(self, project, limit))
+    }
+
     fn saved_run_stats(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>> {
         Box::pin(task_queries::saved_run_stats(self, tasks))
     }

@@ -19,7 +19,9 @@ use crate::hub::task_queries::{
 
 /// The condition of a filter on `task t` and `request r`, with the parameters of [`filter_params`].
 const FILTER_CLAUSE: &str = "r.project = $1
-       AND ($2::text IS NULL OR coalesce(r.agent, $3::text) = $2)
+       AND ($2::text IS NULL OR coalesce(r.agent, $3::text) = $2 OR EXISTS (
+           SELECT 1 FROM run_stats f
+           WHERE f.task_no = t.task_no AND f.body::jsonb ->> 'agent' = $2))
        AND ($5::text IS NULL OR r.place = $5)
        AND ($6::text IS NULL OR t.worker = $6)
        AND ($7::text IS NULL OR r.submitted_by = $7)
@@ -27,8 +29,19 @@ const FILTER_CLAUSE: &str = "r.project = $1
        AND ($9::bigint IS NULL OR r.created_at >= $9)
        AND ($13::bigint IS NULL OR r.created_at < $13)
        AND ($14::text IS NULL OR position($14 IN r.body) > 0)
-       AND NOT EXISTS (SELECT 1 FROM unnest($10::text[]) p WHERE NOT EXISTS (
-           SELECT 1 FROM run_stats f WHERE f.task_no = t.task_no AND position(p IN f.body) > 0))
+       AND ($10::text IS NULL OR EXISTS (
+           SELECT 1 FROM (SELECT f.body::jsonb AS stats, $10::text::jsonb AS wanted
+                          FROM run_stats f WHERE f.task_no = t.task_no OFFSET 0) s
+           WHERE s.stats @> (s.wanted -> 'fields')
+             AND (s.wanted -> 'check' IS NULL OR
+                 (SELECT CASE n WHEN 'true' THEN 1 WHEN 'false' THEN 0 ELSE n::numeric END
+                  FROM (SELECT s.stats -> 'checks' -> (s.wanted #>> '{check,name}')
+                               ->> (s.wanted #>> '{check,number}')) number (n))
+                 >= (s.wanted #>> '{check,at_least}')::numeric)
+             AND (s.wanted -> 'finding' IS NULL OR EXISTS (
+                 SELECT 1 FROM jsonb_array_elements(s.wanted #> '{finding,severities}') wanted (severity)
+                 WHERE s.stats -> 'guard' @> jsonb_build_array(
+                     jsonb_build_array(s.wanted #> '{finding,kind}', wanted.severity))))))
        AND NOT EXISTS (SELECT 1 FROM unnest($4::text[]) w WHERE NOT (
            position(w IN lower(r.title)) > 0 OR position(w IN lower(coalesce(r.place, ''))) > 0
            OR position(w IN r.task_id::text) > 0 OR position(w IN lower(coalesce(t.reason, ''))) > 0
@@ -50,15 +63,15 @@ struct FilterParams<'a> {
     submitted_by: Option<Cow<'a, str>>,
     label: Option<Cow<'a, str>>,
     since: Option<i64>,
-    stats_parts: Vec<Cow<'a, str>>,
+    stats: Option<String>,
     until: Option<i64>,
     revision_part: Option<String>,
 }
 
 impl<'a> FilterParams<'a> {
-    fn of(filter: &'a TaskFilter) -> Self {
+    fn of(filter: &'a TaskFilter) -> Result<Self, HubStoreError> {
         let optional = |of: &'a Option<String>| of.as_deref().map(text);
-        Self {
+        Ok(Self {
             project: text(&filter.project),
             agent: optional(&filter.agent),
             words: filter.words.iter().map(|word| text(word)).collect(),
@@ -67,10 +80,10 @@ impl<'a> FilterParams<'a> {
             submitted_by: optional(&filter.submitted_by),
             label: optional(&filter.label),
             since: filter.since,
-            stats_parts: filter.stats_parts.iter().map(|it| text(it)).collect(),
+            stats: filter.stats_json()?,
             until: filter.until,
             revision_part: filter.revision_part(),
-        }
+        })
     }
 
     /// In the order of their numbers.
@@ -85,7 +98,7 @@ impl<'a> FilterParams<'a> {
             &self.submitted_by,
             &self.label,
             &self.since,
-            &self.stats_parts,
+            &self.stats,
             &SEARCH_TEXT_FIELD,
             &ACCEPTED_PREFIX,
             &self.until,
@@ -139,7 +152,7 @@ pub(super) async fn page(
          LATERAL (SELECT {LEDGER_SUMS} FROM cost WHERE cost.task_no = t.task_no) c
          ORDER BY {order}"
     );
-    let params = FilterParams::of(&filter);
+    let params = FilterParams::of(&filter)?;
     let (limit, skip) = (int(page.limit as u64), int(page.skip as u64));
     let mut bound: Vec<&(dyn ToSql + Sync)> = params.list().to_vec();
     bound.extend([&kinds as &(dyn ToSql + Sync), &page.accepted, &limit, &skip]);
@@ -161,7 +174,7 @@ pub(super) async fn task_counts(
          FROM request r JOIN task t ON t.task_no = r.task_no
          WHERE {FILTER_CLAUSE} GROUP BY 1, 2"
     );
-    let params = FilterParams::of(&filter);
+    let params = FilterParams::of(&filter)?;
     let counted = hub.rows(&sql, &params.list()).await?;
     for row in &counted {
         let mut cells = PostgresColumns::of(row);
@@ -243,7 +256,7 @@ pub(super) async fn run_stats(
     hub: &PostgresHub,
     project: String,
 ) -> Result<Vec<RunStatsRow>, HubStoreError> {
-    let sql = "SELECT r.task_id, t.event_seq, r.place, t.worker, f.event_seq, f.body FROM request r
+    let sql = "SELECT r.task_id, t.event_seq, r.place, t.worker, r.created_at, f.event_seq, f.body FROM request r
                JOIN task t ON t.task_no = r.task_no LEFT JOIN run_stats f ON f.task_no = r.task_no
                WHERE r.project = $1 AND t.event_seq > 0 ORDER BY r.task_no";
     let rows = hub.rows(sql, &[&text(&project)]).await?;
@@ -251,18 +264,38 @@ pub(super) async fn run_stats(
         let mut cells = PostgresColumns::of(row);
         let task_id = TaskId::new(cells.next()?);
         let event_seq = cells.count()?;
-        let (place, worker) = (cells.next()?, cells.next()?);
+        let (place, worker, created_at) = (cells.next()?, cells.next()?, cells.next()?);
         let seq: Option<i64> = cells.next()?;
         let seq = seq.map(u64::try_from).transpose().map_err(damaged)?;
         Ok(RunStatsRow {
             task_id,
             place,
             worker,
+            created_at,
             event_seq,
             saved: seq.zip(cells.next()?),
         })
     };
     rows.iter().map(line).collect()
+}
+
+pub(super) async fn stale_run_stats(
+    hub: &PostgresHub,
+    project: String,
+    limit: usize,
+) -> Result<Vec<(TaskId, u64)>, HubStoreError> {
+    let sql = "SELECT r.task_id, t.event_seq FROM request r JOIN task t ON t.task_no = r.task_no
+               LEFT JOIN run_stats f ON f.task_no = r.task_no
+               WHERE r.project = $1 AND t.event_seq > 0 AND f.event_seq IS DISTINCT FROM t.event_seq
+               LIMIT $2";
+    let rows = hub
+        .rows(sql, &[&text(&project), &int(limit as u64)])
+        .await?;
+    let pair = |row| {
+        let mut cells = PostgresColumns::of(row);
+        Ok((TaskId::new(cells.next()?), cells.count()?))
+    };
+    rows.iter().map(pair).collect()
 }
 
 pub(super) async fn save_run_stats(

@@ -143,6 +143,14 @@ impl Queue for SqliteHub {
         Box::pin(self.read(move |db| task_queries::run_stats(db, &project)))
     }
 
+    fn stale_run_stats(
+        &self,
+        project: String,
+        limit: usize,
+    ) -> StoreFuture<'_, Vec<(TaskId, u64)>> {
+        Box::pin(self.read(move |db| task_queries::stale_run_stats(db, &project, limit)))
+    }
+
     fn saved_run_stats(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>> {
         Box::pin(self.read(move |db| task_queries::saved_run_stats(db, &tasks)))
     }

@@ -13,7 +13,9 @@ use crate::hub::task_queries::{
 };
 
 const FILTER_CLAUSE: &str = "project = :project
-       AND (:agent IS NULL OR coalesce(agent, :none) = :agent)
+       AND (:agent IS NULL OR coalesce(agent, :none) = :agent OR EXISTS (
+           SELECT 1 FROM run_stats f
+           WHERE f.task_no = task.task_no AND json_extract(f.body, '$.agent') = :agent))
        AND (:place IS NULL OR place = :place)
        AND (:revision IS NULL OR EXISTS (
            SELECT 1 FROM task_body b WHERE b.task_no = task.task_no AND instr(b.body, :revision) > 0))
@@ -22,8 +24,20 @@ const FILTER_CLAUSE: &str = "project = :project
        AND (:label IS NULL OR EXISTS (SELECT 1 FROM json_each(labels) l WHERE l.value = :label))
        AND (:since IS NULL OR created_at >= :since)
        AND (:until IS NULL OR created_at < :until)
-       AND NOT EXISTS (SELECT 1 FROM json_each(:stats_parts) p WHERE NOT EXISTS (
-           SELECT 1 FROM run_stats f WHERE f.task_no = task.task_no AND instr(f.body, p.value) > 0))
+       AND (:stats IS NULL OR EXISTS (
+           SELECT 1 FROM run_stats f WHERE f.task_no = task.task_no
+           AND NOT EXISTS (
+               SELECT 1 FROM json_each(:stats, '$.fields') w
+               WHERE json_extract(f.body, '$.' || w.key) IS NOT w.value)
+           AND (json_type(:stats, '$.check') IS NULL OR EXISTS (
+               SELECT 1 FROM json_each(f.body, '$.checks') c
+               WHERE c.key = json_extract(:stats, '$.check.name')
+                 AND json_extract(c.value, '$.' || json_extract(:stats, '$.check.number'))
+                     >= json_extract(:stats, '$.check.at_least')))
+           AND (json_type(:stats, '$.finding') IS NULL OR EXISTS (
+               SELECT 1 FROM json_each(f.body, '$.guard') g, json_each(:stats, '$.finding.severities') s
+               WHERE json_extract(g.value, '$[0]') = json_extract(:stats, '$.finding.kind')
+                 AND json_extract(g.value, '$[1]') = s.value))))
        AND NOT EXISTS (SELECT 1 FROM json_each(:words) w WHERE NOT (
            instr(lower(title), w.value) > 0 OR instr(lower(coalesce(place, '')), w.value) > 0
            OR instr(task_id, w.value) > 0 OR instr(lower(coalesce(reason, '')), w.value) > 0
@@ -89,7 +103,7 @@ pub(super) fn page(
             ":project": filter.project, ":agent": filter.agent, ":none": NO_AGENT,
             ":place": filter.place, ":revision": filter.revision_part(), ":worker": filter.worker,
             ":submitted_by": filter.submitted_by, ":label": filter.label, ":since": filter.since,
-            ":until": filter.until, ":stats_parts": json_array(&filter.stats_parts)?,
+            ":until": filter.until, ":stats": filter.stats_json()?,
             ":words": json_array(&filter.words)?,
             ":search_text": SEARCH_TEXT_FIELD, ":accepted_prefix": ACCEPTED_PREFIX,
             ":kinds": kinds, ":accepted": page.accepted, ":limit": page.limit, ":skip": page.skip,
@@ -114,13 +128,13 @@ pub(super) fn task_counts(
                 sum(state = 'succeeded' AND outcome = 'verified' AND {ACCEPTED_CLAUSE})
          FROM task WHERE {FILTER_CLAUSE} GROUP BY 1, 2"
     ))?;
-    let (stats_parts, words) = (json_array(&filter.stats_parts)?, json_array(&filter.words)?);
+    let (stats, words) = (filter.stats_json()?, json_array(&filter.words)?);
     let revision = filter.revision_part();
     let bound: &[(&str, &dyn ToSql)] = named_params! {
         ":project": filter.project, ":agent": filter.agent, ":none": NO_AGENT,
         ":place": filter.place, ":revision": revision, ":worker": filter.worker,
         ":submitted_by": filter.submitted_by, ":label": filter.label, ":since": filter.since, ":until": filter.until,
-        ":stats_parts": stats_parts, ":words": words,
+        ":stats": stats, ":words": words,
         ":search_text": SEARCH_TEXT_FIELD, ":accepted_prefix": ACCEPTED_PREFIX,
     };
     let mut rows = query.query(bound)?;
@@ -201,7 +215,7 @@ pub(super) fn queue_latencies(
 
 pub(super) fn run_stats(db: &Connection, project: &str) -> Result<Vec<RunStatsRow>, HubStoreError> {
     let mut query = db.prepare_cached(
-        "SELECT t.task_id, t.event_seq, f.event_seq, f.body, t.place, t.worker FROM task t
+        "SELECT t.task_id, t.event_seq, f.event_seq, f.body, t.place, t.worker, t.created_at FROM task t
          LEFT JOIN run_stats f ON f.task_no = t.task_no
          WHERE t.project = ?1 AND t.event_seq > 0 ORDER BY t.task_no",
     )?;
@@ -214,11 +228,29 @@ pub(super) fn run_stats(db: &Connection, project: &str) -> Result<Vec<RunStatsRo
             task_id: parsed(&row.get::<_, String>(0)?)?,
             place: row.get(4)?,
             worker: row.get(5)?,
+            created_at: row.get(6)?,
             event_seq: row.get(1)?,
             saved: seq.zip(body),
         });
     }
     Ok(stats)
+}
+
+pub(super) fn stale_run_stats(
+    db: &Connection,
+    project: &str,
+    limit: usize,
+) -> Result<Vec<(TaskId, u64)>, HubStoreError> {
+    let mut query = db.prepare_cached(
+        "SELECT t.task_id, t.event_seq FROM task t LEFT JOIN run_stats f ON f.task_no = t.task_no
+         WHERE t.project = ?1 AND t.event_seq > 0 AND f.event_seq IS NOT t.event_seq LIMIT ?2",
+    )?;
+    let mut rows = query.query(params![project, limit])?;
+    let mut stale = Vec::new();
+    while let Some(row) = rows.next()? {
+        stale.push((parsed(&row.get::<_, String>(0)?)?, row.get(1)?));
+    }
+    Ok(stale)
 }
 
 pub(super) fn save_run_stats(db: &Connection, stats: &[NewRunStats]) -> Result<(), HubStoreError> {

@@ -4,11 +4,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use selvedge_core::model::{Cost, CostSource, MicroUsd, Outcome, Usage};
+use selvedge_core::model::{Cost, CostSource, FindingSeverity, MicroUsd, Outcome, TaskId, Usage};
 use selvedge_protocol::{CostEntry, TaskState};
 use selvedge_store::hub::{
-    HubStore, ListFilter, NewTask, RunStatsRow, TaskChange, TaskCounts, TaskFilter,
-    TaskPageRequest, TaskSortOrder, TaskView,
+    CheckCondition, FindingCondition, HubStore, ListFilter, NewTask, RunStatsFilter, RunStatsRow,
+    TaskChange, TaskCounts, TaskFilter, TaskPageRequest, TaskSortOrder, TaskView,
 };
 
 use super::fixture::{PASSES, StoreFixture, begin, complete, entry, report, task, want};
@@ -296,33 +296,48 @@ pub(super) async fn run_stats_are_never_replaced_by_older_ones(fixture: StoreFix
         let task = granted.row.task_id;
         store.change(task, TaskChange::Entry(change)).await.unwrap();
     }
+    let views = all(store.as_ref()).await.into_iter();
+    let created: BTreeMap<TaskId, i64> = views
+        .map(|view| (view.row.task_id, view.created_at))
+        .collect();
     let line = |number: u32, saved: Option<(u64, &str)>| RunStatsRow {
         task_id: one(number).task_id,
         place: one(number).place,
         worker: Some("loom".to_owned()),
+        created_at: created[&one(number).task_id],
         event_seq: 2,
         saved: saved.map(|(seq, body)| (seq, body.to_owned())),
     };
     let lines = async || store.run_stats(PROJECT.to_owned()).await.unwrap();
     assert_eq!(lines().await, [line(0, None), line(1, None)]);
+    let stale = async |limit: usize| {
+        let stale = store.stale_run_stats(PROJECT.to_owned(), limit).await;
+        let mut stale = stale.unwrap();
+        stale.sort_unstable();
+        stale
+    };
+    let both = [(one(0).task_id, 2), (one(1).task_id, 2)];
+    assert_eq!(stale(10).await, both);
+    assert_eq!(stale(1).await.len(), 1);
     let keep = async |of: &[(u32, u64, &str)]| {
         let of = of.iter();
         let of = of.map(|(number, seq, body)| (one(*number).task_id, *seq, (*body).to_owned()));
         store.save_run_stats(of.collect()).await.unwrap();
     };
     keep(&[(0, 1, "one"), (0, 2, "two\0"), (40, 1, "of nobody")]).await;
-    keep(&[(0, 1, "one")]).await;
+    keep(&[(0, 1, "one"), (1, 1, "one")]).await;
+    assert_eq!(stale(10).await, both[1..], "the other one has all events");
     let two = lines().await.remove(0).saved.unwrap();
     assert!(two.0 == 2 && two.1.starts_with("two"), "{two:?}");
     keep(&[(0, 2, "two again")]).await;
     assert_eq!(
         lines().await,
-        [line(0, Some((2, "two again"))), line(1, None)]
+        [line(0, Some((2, "two again"))), line(1, Some((1, "one")))]
     );
     assert_eq!(store.run_stats("theirs".to_owned()).await.unwrap(), []);
 }
 
-pub(super) async fn tasks_are_found_by_their_saved_statistics(fixture: StoreFixture) {
+pub(super) async fn tasks_are_found_by_words_of_their_saved_statistics(fixture: StoreFixture) {
     let store = fixture.open().await;
     for number in 0..2 {
         store.submit(one(number)).await.unwrap();
@@ -333,37 +348,148 @@ pub(super) async fn tasks_are_found_by_their_saved_statistics(fixture: StoreFixt
         .save_run_stats(vec![(task, 0, body.to_owned())])
         .await
         .unwrap();
-    let find = async |words: &[&str], parts: &[&str]| {
+    let find = async |words: &[&str]| {
         let filter = TaskFilter {
-            project: PROJECT.to_owned(),
             words: words.iter().map(|it| (*it).to_owned()).collect(),
-            stats_parts: parts.iter().map(|it| (*it).to_owned()).collect(),
             ..TaskFilter::default()
         };
-        let page = TaskPageRequest {
-            limit: 10,
-            ..TaskPageRequest::default()
-        };
-        let found = store.list_tasks(filter, page).await.unwrap();
-        found
-            .iter()
-            .map(|view| view.row.task_id)
-            .collect::<Vec<_>>()
+        found_tasks(store.as_ref(), filter).await
     };
-    assert_eq!(find(&["assert", "\"a\""], &[]).await, [task]);
-    assert_eq!(find(&["assert", "absent"], &[]).await, []);
-    assert_eq!(
-        find(&["search_text"], &[]).await,
-        [],
-        "not by names of fields"
-    );
-    assert_eq!(find(&["accepted"], &[]).await, []);
-    let parts = ["\"model\":\"opus\"", "\"accepted\":true"];
-    assert_eq!(find(&[], &parts).await, [task]);
-    assert_eq!(find(&[], &[parts[0], "\"model\":\"opu\""]).await, []);
+    assert_eq!(find(&["assert", "\"a\""]).await, [task]);
+    assert_eq!(find(&["assert", "absent"]).await, []);
+    assert_eq!(find(&["search_text"]).await, [], "not by names of fields");
+    assert_eq!(find(&["accepted"]).await, []);
     let saved = store
         .saved_run_stats(vec![task, one(0).task_id])
         .await
         .unwrap();
     assert_eq!(saved, [(task, body.to_owned())]);
+}
+
+/// The tasks that match a filter, which have to be as many as are counted.
+async fn found_tasks(store: &dyn HubStore, filter: TaskFilter) -> Vec<TaskId> {
+    let filter = TaskFilter {
+        project: PROJECT.to_owned(),
+        ..filter
+    };
+    let page = TaskPageRequest {
+        ascending: true,
+        limit: 10,
+        ..TaskPageRequest::default()
+    };
+    let counts = store.task_counts(filter.clone()).await.unwrap();
+    let found = store.list_tasks(filter, page).await.unwrap();
+    let counted: u64 = counts.statuses.iter().map(|(_, count)| count).sum();
+    assert_eq!(counted, found.len() as u64);
+    found.iter().map(|view| view.row.task_id).collect()
+}
+
+pub(super) async fn tasks_are_found_by_conditions_on_their_saved_statistics(fixture: StoreFixture) {
+    use serde_json::json;
+    let store = fixture.open().await;
+    for number in 0..4 {
+        store.submit(one(number)).await.unwrap();
+    }
+    let id = |number: u32| one(number).task_id;
+    let odd = "make \"test\" \\ $.x ü";
+    let stats = [
+        json!({
+            "agent": "opus", "model": null, "ending": "rescued", "caught_by_original_tests": true,
+            "checks": {
+                odd: { "runs": 3, "failures": 2, "flaky": 0, "slowest_ms": 90_000, "mended": true },
+                "lint": { "runs": 1, "failures": 0, "flaky": 1, "slowest_ms": 5, "mended": false },
+            },
+            "guard": [["early_exit", "strong"], ["test_removed", "offence"]],
+            "search_text": "the model was opus, \u{fffd}",
+        }),
+        json!({
+            "agent": "haiku", "model": "o\"pus", "ending": "open", "caught_by_original_tests": false,
+            "checks": { "lint": { "runs": 2, "failures": 1, "flaky": 0, "slowest_ms": 70, "mended": false } },
+            "guard": [["early_exit", "offence"]],
+            "search_text": "",
+        }),
+        json!({ "agent": "opus", "model": "opus", "ending": "rescued", "checks": {}, "guard": [], "search_text": "" }),
+    ];
+    let bodies = (0..)
+        .zip(stats)
+        .map(|(number, body)| (id(number), 0, body.to_string()));
+    store.save_run_stats(bodies.collect()).await.unwrap();
+    let find = async |stats: RunStatsFilter| {
+        let filter = TaskFilter {
+            stats: Some(stats),
+            ..TaskFilter::default()
+        };
+        found_tasks(store.as_ref(), filter).await
+    };
+    let none = RunStatsFilter::default;
+    assert_eq!(
+        find(none()).await,
+        [id(0), id(1), id(2)],
+        "all with statistics"
+    );
+    let fields = |value: serde_json::Value| RunStatsFilter {
+        fields: serde_json::from_value(value).unwrap(),
+        ..none()
+    };
+    assert_eq!(
+        find(fields(json!({ "ending": "rescued" }))).await,
+        [id(0), id(2)]
+    );
+    assert_eq!(find(fields(json!({ "model": "o\"pus" }))).await, [id(1)]);
+    assert_eq!(find(fields(json!({ "model": null }))).await, [id(0)]);
+    let caught = json!({ "caught_by_original_tests": true, "ending": "rescued" });
+    assert_eq!(find(fields(caught)).await, [id(0)]);
+    assert_eq!(
+        find(fields(json!({ "ending": "rescued", "model": "none" }))).await,
+        []
+    );
+
+    let check = |name: &str, number: &str, at_least: u64| RunStatsFilter {
+        check: Some(CheckCondition {
+            name: name.to_owned(),
+            number: number.to_owned(),
+            at_least,
+        }),
+        ..none()
+    };
+    assert_eq!(find(check("lint", "slowest_ms", 0)).await, [id(0), id(1)]);
+    assert_eq!(find(check("lint", "failures", 1)).await, [id(1)]);
+    assert_eq!(find(check("lint", "flaky", 1)).await, [id(0)]);
+    assert_eq!(find(check("lint", "mended", 1)).await, []);
+    assert_eq!(find(check(odd, "mended", 1)).await, [id(0)]);
+    assert_eq!(find(check(odd, "slowest_ms", 90_000)).await, [id(0)]);
+    assert_eq!(find(check(odd, "slowest_ms", 90_001)).await, []);
+    assert_eq!(find(check("absent\0", "failures", 0)).await, []);
+
+    let finding = |kind: &str, severities: &[FindingSeverity]| RunStatsFilter {
+        finding: Some(FindingCondition {
+            kind: kind.to_owned(),
+            severities: severities.to_vec(),
+        }),
+        ..none()
+    };
+    let to_review = [FindingSeverity::Strong, FindingSeverity::Weak];
+    let violation = [FindingSeverity::Violation];
+    assert_eq!(find(finding("early_exit", &to_review)).await, [id(0)]);
+    assert_eq!(find(finding("early_exit", &violation)).await, [id(1)]);
+    assert_eq!(find(finding("test_removed", &violation)).await, [id(0)]);
+    assert_eq!(find(finding("early_exit", &[])).await, []);
+    let all = RunStatsFilter {
+        fields: fields(json!({ "ending": "rescued" })).fields,
+        check: check("lint", "runs", 1).check,
+        finding: finding("early_exit", &to_review).finding,
+    };
+    assert_eq!(find(all).await, [id(0)]);
+
+    // The agent of a task that names none is the one that ran.
+    let agent = async |name: &str| {
+        let filter = TaskFilter {
+            agent: Some(name.to_owned()),
+            ..TaskFilter::default()
+        };
+        found_tasks(store.as_ref(), filter).await
+    };
+    assert_eq!(agent("opus").await, [id(0), id(2)]);
+    assert_eq!(agent("default").await, [id(0), id(3)]);
+    assert_eq!(agent("agent-1").await, [id(1)]);
 }
