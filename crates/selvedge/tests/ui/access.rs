@@ -86,9 +86,22 @@ fn hub_pages_are_accessible() {
     browser.wait_for_text("#unplaced", "silk");
 }
 
+/// The script of axe-core, the common checker of such rules, if `SELVEDGE_AXE` names its file: `axe.min.js` of the npm
+/// package `axe-core`.
+fn load_axe() -> Option<String> {
+    let path = std::env::var_os("SELVEDGE_AXE")?;
+    let script = std::fs::read_to_string(path).unwrap();
+    Some(format!(
+        "{script};
+         return axe.run(document, {{ resultTypes: ['violations'] }}).then(({{ violations }}) => violations.map(
+             it => `axe ${{it.id}}: ${{it.nodes.slice(0, 3).map(node => node.target.join(' ')).join(', ')}}`))"
+    ))
+}
+
 /// Asserts that pages follow the rules, in both color schemes and both widths.
 fn assert_accessible(browser: &Browser, origin: &str, pages: &[String]) {
     let mut violations = Vec::new();
+    let axe = load_axe();
     for dark in [false, true] {
         browser.set_dark_mode(dark);
         for (width, height, phone) in [(1280, 900, false), (390, 844, true)] {
@@ -99,8 +112,9 @@ fn assert_accessible(browser: &Browser, origin: &str, pages: &[String]) {
                     "document.querySelectorAll('details').forEach(it => { it.open = true })",
                     &[],
                 );
-                let broken_rules = browser.run_script(RULES, &[json!(phone)]);
-                let broken_rules = broken_rules.as_array().unwrap().iter();
+                let mut broken_rules = vec![browser.run_script(RULES, &[json!(phone)])];
+                broken_rules.extend(axe.as_ref().map(|axe| browser.run_script(axe, &[])));
+                let broken_rules = broken_rules.iter().flat_map(|it| it.as_array().unwrap());
                 let path = page.strip_prefix(origin).unwrap();
                 violations.extend(
                     broken_rules.map(|it| format!("{path} dark={dark} phone={phone}: {it}")),
@@ -111,7 +125,7 @@ fn assert_accessible(browser: &Browser, origin: &str, pages: &[String]) {
     violations.dedup();
     assert!(
         violations.is_empty(),
-        "{} offences:\n{}",
+        "{} violations:\n{}",
         violations.len(),
         violations.join("\n")
     );

@@ -88,11 +88,14 @@ fn hub_dashboard_logs_in_acts_and_survives_a_restart() {
     // The command line follows the form; without a script, a button shows it.
     browser.wait_for_text("#command", "--check 'make lint'");
     browser.type_into("#cost", "2.5");
+    browser.type_into("#tokens", "90000");
     browser.type_into("#minutes", "20");
-    browser.wait_for_text("#command", "\"cost_micro_usd\":2500000,\"wall_ms\":1200000");
+    let limits = "--max-cost 2.5 --max-tokens 90000 --max-duration 20m";
+    browser.wait_for_text("#command", limits);
     browser.click("button[value=preview]");
     browser.wait_until("document.querySelector('#cost').value === '2.5'");
-    browser.wait_for_text("#command", "2500000");
+    browser.wait_until("document.querySelector('#tokens').value === '90000'");
+    browser.wait_for_text("#command", limits);
     browser.type_into("#description", " and the sun");
     browser.click("button[value=submit]");
     browser.wait_for_text("h1", "the world and the sun");
@@ -213,4 +216,50 @@ fn eight_tabs_share_one_event_stream() {
         "Array.from(document.querySelectorAll('#tasks .badge')).every((it) => it.innerText.includes('cancelled'))",
     );
     assert_eq!(browser.run_script("return window.before", &[]), json!(true));
+}
+
+/// Rows with all that a row can have: a branch, a reason, a worker and a long description.
+#[test]
+fn list_of_a_hub_shows_many_rows_on_a_laptop_and_a_phone() {
+    let env = env_with_repo();
+    let hub = DashboardHub::start(&env, "127.0.0.1:0", "");
+    let browser = hub.open_browser(&env);
+    for number in 1..=18 {
+        let about = "Greet the moon in as many words as it takes to fill a line of the list ";
+        let mut task = task(&about.repeat(3));
+        task["repository"] = json!("https://example.org/a-name-that-is-longer-than-its-column.git");
+        task["revision"] = json!(format!("feature/{number}-with-a-name-that-is-long-as-well"));
+        let id = hub.submit(&task);
+        // Cancelled tasks have a reason.
+        if number % 2 == 0 {
+            hub.cancel(&id);
+        }
+    }
+    for (width, height, phone) in [(1280, 800, false), (390, 844, true)] {
+        browser.resize(width, height, phone);
+        browser.open_url(&hub.origin);
+        browser.wait_until("document.querySelectorAll('tr.row').length === 18");
+        let seen = browser.run_script(
+            "const boxes = [...document.querySelectorAll('tr.row')].map(it => it.getBoundingClientRect());
+             return {
+                 highest: Math.max(...boxes.map(it => it.height)),
+                 shown: boxes.filter(it => it.bottom <= innerHeight).length,
+                 branches: [...document.querySelectorAll('td.repo .why')].filter(it => it.getBoundingClientRect().height > 0).length,
+                 fits: document.documentElement.scrollWidth <= innerWidth,
+             }",
+            &[],
+        );
+        assert_eq!(
+            (&seen["branches"], &seen["fits"]),
+            (&json!(18), &json!(true)),
+            "{seen}"
+        );
+        let (highest, shown) = (seen["highest"].as_f64().unwrap(), seen["shown"].as_u64());
+        if phone {
+            // A row is a card of four lines.
+            assert!(highest <= 120.0 && shown >= Some(4), "{seen}");
+        } else {
+            assert!(highest <= 40.0 && shown >= Some(15), "{seen}");
+        }
+    }
 }

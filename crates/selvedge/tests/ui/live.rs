@@ -45,6 +45,13 @@ fn run_progress_is_shown_live_in_other_tabs() {
     browser.wait_for_text("#attempt-1", "failed");
     browser.wait_for_text("#live", "It must be another number.");
     browser.wait_for_text("#grid", "attempt 2");
+    // The session follows its newest step.
+    let task_tab = browser.current_tab();
+    browser.open_tab();
+    browser.open_url(&format!("{}/tasks/{id}/attempts/2/session", ui.origin));
+    browser.wait_for_text("#trace", "It must be another number.");
+    browser.wait_until("document.querySelector('#follow').checked");
+    browser.switch_to_tab(&task_tab);
     // Unfolded sections stay open during updates.
     browser.click("#prompt-2 summary");
     browser.wait_for_text("#prompt-2", "grep -q 42 answer");

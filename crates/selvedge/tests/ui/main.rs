@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on must stop")]
 
 mod access;
+mod controls;
 mod door;
 mod fixtures;
 mod fleet;
