@@ -35,7 +35,7 @@ pub type StateAndOutcome = (TaskState, Option<Outcome>);
 pub struct TaskFilter {
     /// The project that owns the tasks.
     pub project: String,
-    /// The requested agent, `default` for none; or the agent in the saved statistics of the run.
+    /// The requested agent; of tasks that request none, `default` or the agent in the saved statistics of the run.
     pub agent: Option<String>,
     /// Words in lower case that all occur in the title, the workspace, the id, the reason of the outcome or the text
     /// for the search in the statistics of the run.

@@ -17,11 +17,12 @@ use crate::hub::task_queries::{
     TaskFilter, TaskPageRequest, TaskSortOrder,
 };
 
-/// The condition of a filter on `task t` and `request r`, with the parameters of [`filter_params`].
+/// The condition of a filter on `task t` and `request r`, with the parameters of [`FilterParams`]. The long text for the
+/// search, the last field of statistics, is cut off before they are parsed.
 const FILTER_CLAUSE: &str = "r.project = $1
-       AND ($2::text IS NULL OR coalesce(r.agent, $3::text) = $2 OR EXISTS (
+       AND ($2::text IS NULL OR coalesce(r.agent, $3::text) = $2 OR (r.agent IS NULL AND EXISTS (
            SELECT 1 FROM run_stats f
-           WHERE f.task_no = t.task_no AND f.body::jsonb ->> 'agent' = $2))
+           WHERE f.task_no = t.task_no AND f.body::jsonb ->> 'agent' = $2)))
        AND ($5::text IS NULL OR r.place = $5)
        AND ($6::text IS NULL OR t.worker = $6)
        AND ($7::text IS NULL OR r.submitted_by = $7)
@@ -30,7 +31,10 @@ const FILTER_CLAUSE: &str = "r.project = $1
        AND ($13::bigint IS NULL OR r.created_at < $13)
        AND ($14::text IS NULL OR position($14 IN r.body) > 0)
        AND ($10::text IS NULL OR EXISTS (
-           SELECT 1 FROM (SELECT f.body::jsonb AS stats, $10::text::jsonb AS wanted
+           SELECT 1 FROM (SELECT CASE WHEN strpos(f.body, ',' || $11::text) > 0
+                                      THEN split_part(f.body, ',' || $11, 1) || '}'
+                                      ELSE f.body END::jsonb AS stats,
+                                 $10::text::jsonb AS wanted
                           FROM run_stats f WHERE f.task_no = t.task_no OFFSET 0) s
            WHERE s.stats @> (s.wanted -> 'fields')
              AND (s.wanted -> 'check' IS NULL OR

@@ -13,9 +13,9 @@ use crate::hub::task_queries::{
 };
 
 const FILTER_CLAUSE: &str = "project = :project
-       AND (:agent IS NULL OR coalesce(agent, :none) = :agent OR EXISTS (
+       AND (:agent IS NULL OR coalesce(agent, :none) = :agent OR (agent IS NULL AND EXISTS (
            SELECT 1 FROM run_stats f
-           WHERE f.task_no = task.task_no AND json_extract(f.body, '$.agent') = :agent))
+           WHERE f.task_no = task.task_no AND json_extract(f.body, '$.agent') = :agent)))
        AND (:place IS NULL OR place = :place)
        AND (:revision IS NULL OR EXISTS (
            SELECT 1 FROM task_body b WHERE b.task_no = task.task_no AND instr(b.body, :revision) > 0))
