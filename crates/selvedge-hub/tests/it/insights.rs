@@ -69,6 +69,7 @@ fn leading_number(text: &str) -> Option<u64> {
 
 /// The statistics of six runs; no two of them are alike.
 fn six_runs() -> Vec<RunStats> {
+    use RunCategory as R;
     let checks = |failures: u32, flaky: u32, mended: bool, slowest_ms: u64| {
         let odd = "make \"test\" && a+b=ü %2F";
         let lint = CheckStats {
@@ -108,7 +109,6 @@ fn six_runs() -> Vec<RunStats> {
         reason: String::new(),
         search_text: "\0 the model".to_owned(),
     };
-    use RunCategory as R;
     let (exit, changed) = (FindingKind::EarlyExit, FindingKind::ProtectedChanged);
     vec![
         run("claude", Some("o\"pus 5"), R::FirstAttempt, true),
