@@ -1,9 +1,10 @@
 //! Paths that sandboxes treat specially: the list of `places.txt`, resolved for a home and an environment. Only
 //! existing paths are returned; nothing is created unless the name says so.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder};
+use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -56,6 +57,12 @@ const RELOCATED_PREFIXES: &[(&str, &str)] = &[
 
 /// Variables that name a folder of installed programs: agents may read it, and checks may write it.
 const INSTALL_VARIABLES: &[&str] = &["COREPACK_HOME", "VIRTUAL_ENV"];
+
+/// How many entries of a folder of the search path are examined.
+const MAX_LINKS: usize = 2_000;
+
+/// How much of a settings file is examined.
+const MAX_SETTINGS_BYTES: u64 = 256 << 10;
 
 /// Variables that name a folder to which a build writes.
 const BUILD_OUTPUT_VARIABLES: &[&str] = &[
@@ -239,11 +246,13 @@ impl SandboxPaths {
             let is_in_folder = path.parent().is_some_and(Path::is_dir);
             is_in_folder.then_some((path, is_folder, may_be_created))
         });
-        let programs = self
-            .search_path()
-            .into_iter()
-            .map(|folder| (folder, true, false));
-        let all = listed.chain(programs);
+        let listed: Vec<_> = listed.collect();
+        let named = self.files_named_in(listed.iter().map(|(path, ..)| path.as_path()));
+        let programs = self.search_path().into_iter();
+        let programs = programs.map(|folder| (folder, true, false));
+        let linked = self.linked_programs().into_iter();
+        let all = listed.into_iter().chain(programs).chain(linked);
+        let all = all.chain(named.into_iter().map(|file| (file, false, false)));
         all.filter_map(|(path, is_folder, may_be_created)| {
             Some(SteeringPath {
                 path: canonical_as_far_as_possible(&path)?,
@@ -253,6 +262,73 @@ impl SandboxPaths {
             })
         })
         .collect()
+    }
+
+    /// What links in the folders of the search path lead to: the installations of the programs, as paths and whether they
+    /// are folders.
+    fn linked_programs(&self) -> Vec<(PathBuf, bool, bool)> {
+        let Some(home) = self.own_home() else {
+            return Vec::new();
+        };
+        let mut found = Vec::new();
+        for folder in self.search_path() {
+            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+            for entry in entries.take(MAX_LINKS) {
+                if entry.file_type().is_ok_and(|kind| kind.is_symlink())
+                    && let Some(program) = canonical(entry.path())
+                    && program.starts_with(&home)
+                {
+                    found.push(self.installation_of(program));
+                }
+            }
+        }
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// The folder of a program that is installed in a folder of its own; otherwise the program.
+    fn installation_of(&self, program: PathBuf) -> (PathBuf, bool, bool) {
+        let folder = program.parent().map(|folder| match folder.file_name() {
+            Some(name) if name == "bin" => folder.parent().unwrap_or(folder),
+            _ => folder,
+        });
+        let caches = self.tool_caches();
+        let contains_cache = |folder: &Path| caches.iter().any(|it| it.path.starts_with(folder));
+        let home = self.home.as_deref();
+        let folder = folder.filter(|folder| home != Some(folder) && !contains_cache(folder));
+        match folder {
+            Some(folder) => (folder.to_owned(), true, false),
+            None => (program, false, false),
+        }
+    }
+
+    /// The files in the home that these settings name, such as scripts of hooks and status lines.
+    fn files_named_in<'p>(&self, settings: impl Iterator<Item = &'p Path>) -> BTreeSet<PathBuf> {
+        let Some(home) = self.own_home() else {
+            return BTreeSet::new();
+        };
+        let mut files = BTreeSet::new();
+        for path in settings.filter(|path| path.is_file()) {
+            let mut text = Vec::new();
+            let read = fs::File::open(path)
+                .and_then(|file| file.take(MAX_SETTINGS_BYTES).read_to_end(&mut text));
+            if read.is_err() {
+                continue;
+            }
+            let text = String::from_utf8_lossy(&text);
+            let words = text.split(|c: char| c.is_whitespace() || "\"'`,;()[]{}<>|&=".contains(c));
+            let named = words.filter_map(|word| {
+                let below = ["~/", "$HOME/"].iter().find_map(|it| word.strip_prefix(it));
+                let path = match below {
+                    Some(below) => home.join(below),
+                    None => PathBuf::from(word),
+                };
+                (path.is_absolute() && path.starts_with(&home) && path.is_file()).then_some(path)
+            });
+            files.extend(named);
+        }
+        files
     }
 
     /// The absolute folders of the search path, except those of an active virtual environment, which belong to the
@@ -525,5 +601,49 @@ mod tests {
         );
         assert_eq!(others(None, ""), [root.join("home/.codex")]);
         assert!(places.toolchains().contains(&root.join("tools")));
+    }
+
+    /// Whoever could write these would decide what runs later, although the links and settings are read-only.
+    #[test]
+    fn link_targets_and_programs_named_in_settings_steer() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().canonicalize().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = home.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write(".local/share/tool/venv/bin/tool", "");
+        write(".cargo/single", "");
+        write(".cargo/registry/a", "");
+        write(".claude/notify.sh", "");
+        write(".claude/data.json", "");
+        let settings =
+            r#"{"statusLine": {"command": "sh ~/.claude/notify.sh --x"}, "a": "/etc/passwd"}"#;
+        write(".claude/settings.json", settings);
+        fs::create_dir(home.join("bin")).unwrap();
+        for (link, target) in [
+            ("tool", ".local/share/tool/venv/bin/tool"),
+            ("single", ".cargo/single"),
+            ("system", "/bin/sh"),
+        ] {
+            std::os::unix::fs::symlink(home.join(target), home.join("bin").join(link)).unwrap();
+        }
+        let environment = [("HOME", home.clone()), ("PATH", home.join("bin"))];
+        let environment = environment.map(|(name, path)| (name.into(), path.into()));
+        let steering = SandboxPaths::new(environment.into()).steering();
+        let steers = |path: &str| steering.iter().any(|it| it.path == home.join(path));
+        for path in [
+            "bin",
+            ".local/share/tool/venv",
+            ".cargo/single",
+            ".claude/notify.sh",
+        ] {
+            assert!(steers(path), "{path}");
+        }
+        for path in [".cargo", ".claude/data.json"] {
+            assert!(!steers(path), "{path}");
+        }
+        assert!(!steering.iter().any(|it| it.path.starts_with("/etc")));
     }
 }
