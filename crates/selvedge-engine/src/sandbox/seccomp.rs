@@ -52,8 +52,8 @@ const TIOCLINUX: u64 = 0x541c;
 const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 
-/// Calls that change extended attributes, which Landlock does not restrict. The last two have the same number on all
-/// architectures.
+/// Calls that change extended and other attributes, which Landlock does not restrict. The last three have the same number
+/// on all architectures.
 const ATTRIBUTE_SYSCALLS: &[libc::c_long] = &[
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
@@ -63,9 +63,11 @@ const ATTRIBUTE_SYSCALLS: &[libc::c_long] = &[
     libc::SYS_fremovexattr,
     SYS_SETXATTRAT,
     SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
 ];
 const SYS_SETXATTRAT: libc::c_long = 463;
 const SYS_REMOVEXATTRAT: libc::c_long = 466;
+const SYS_FILE_SETATTR: libc::c_long = 469;
 
 /// Shared memory, semaphores and message queues by number or by name, which have no path.
 const IPC_SYSCALLS: &[libc::c_long] = &[
