@@ -137,6 +137,20 @@ async fn input_is_a_file_or_nothing() {
     assert_eq!(run(&command).await.stdout.head, b"do it\n");
 }
 
+/// No mount of a sandbox applies to a file that is opened by the name of a descriptor.
+#[tokio::test]
+async fn input_file_cannot_be_changed_through_its_descriptor() {
+    let dir = TempDir::new().unwrap();
+    let write = "echo changed >> /proc/self/fd/0; chmod 777 /proc/self/fd/0; cat";
+    let mut command = command(&["sh", "-c", write]);
+    let prompt = script(&dir, "prompt", "do it\n", 0o600);
+    command.stdin = StdinSource::File(prompt.clone());
+    assert_eq!(run(&command).await.stdout.head, b"do it\n");
+    assert_eq!(fs::read(&prompt).unwrap(), b"do it\n");
+    let permissions = fs::metadata(&prompt).unwrap().permissions();
+    assert_eq!(permissions.mode() & 0o777, 0o600);
+}
+
 #[tokio::test]
 async fn a_relative_program_is_found_from_the_working_directory() {
     let dir = TempDir::new().unwrap();

@@ -4,13 +4,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use rustix::fs::Access;
+use rustix::fs::{Access, MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
 
 use super::sandboxed::{self, NamespaceInit, SandboxResources};
@@ -109,10 +109,31 @@ fn open_stdin(spec: &StdinSpec) -> Result<File, SpawnError> {
         StdinSpec::Null => PathBuf::from("/dev/null"),
         StdinSpec::File(path) => PathBuf::from(path),
     };
-    File::open(&path).map_err(|error| {
+    let opened = File::open(&path).and_then(|file| {
+        if file.metadata()?.is_file() {
+            sealed_copy(file)
+        } else {
+            Ok(file)
+        }
+    });
+    opened.map_err(|error| {
         let message = format!("cannot read {}: {error}", path.display());
         spawn_failure(SpawnErrorKind::Stdin, error.raw_os_error(), message)
     })
+}
+
+/// Copies a file into memory that cannot be written. With a descriptor of the file itself, a program could open it for
+/// writing by its name in `/proc/self/fd`, where no mount of its sandbox applies.
+fn sealed_copy(mut file: File) -> io::Result<File> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let mut copy = File::from(memfd_create("stdin", flags)?);
+    io::copy(&mut file, &mut copy)?;
+    copy.rewind()?;
+    fcntl_add_seals(
+        &copy,
+        SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL,
+    )?;
+    Ok(copy)
 }
 
 /// Standard output and standard error: one descriptor each, or one for both.
