@@ -126,6 +126,15 @@ pub enum WorkspaceError {
         message: String,
     },
 
+    /// Git waits for something that is no file.
+    #[error("cannot {doing}: git would wait for {}, which is no file; remove it", path.display())]
+    WaitsForPipe {
+        /// The operation.
+        doing: &'static str,
+        /// The pipe, socket or device.
+        path: PathBuf,
+    },
+
     /// Git did not finish in time.
     #[error(
         "git took more than {seconds} s to {doing} in {}; look for a pipe or a dead network mount there",

@@ -32,6 +32,9 @@ impl Default for SnapshotLimits {
     }
 }
 
+/// How many folders may be nested in a workspace. Each access to a file opens the folders above it.
+pub(super) const MAX_DEPTH: usize = 200;
+
 /// Why a path is not in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ExclusionReason {
@@ -43,6 +46,8 @@ pub enum ExclusionReason {
     RepositoryRecords,
     /// A pipe, socket or device.
     Special,
+    /// A folder below more than [`MAX_DEPTH`] others.
+    TooDeep,
     /// A name that git cannot store (`.gitmodules` as a link).
     Unstorable,
     /// Ignored and larger than [`SnapshotLimits::ignored_file`].
@@ -60,6 +65,7 @@ impl fmt::Display for ExclusionReason {
             Self::Unreadable => "not readable",
             Self::RepositoryRecords => "a nested repository's git files",
             Self::Special => "a pipe, socket or device",
+            Self::TooDeep => "in too many nested folders",
             Self::Unstorable => "a name that git cannot store",
             Self::IgnoredTooLarge => "ignored and larger than the limit for an ignored file",
             Self::IgnoredTooMuch => "ignored, and the ignored files exceed their total limit",

@@ -18,8 +18,17 @@ use super::error::WorkspaceError;
 use crate::environment::host_env;
 use crate::process::spawn_with_blocked_signals;
 
-/// Time limit of one call. A pipe named `.gitignore`, for example, would block git forever.
+/// Time limit of one call.
 const CALL_TIMEOUT: Duration = Duration::from_mins(2);
+
+/// After this time, files are searched for that git waits for.
+const SEARCH_DELAY: Duration = Duration::from_secs(2);
+
+/// Files in work trees that git opens by their names.
+const OPENED_FILES: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
+
+/// Maximum number of entries that are searched for such files.
+const MAX_SEARCHED: usize = 1_000_000;
 
 /// Settings that override all configuration files.
 const SETTINGS: &[&str] = &[
@@ -173,17 +182,36 @@ pub(crate) fn output_within(
     doing: &'static str,
     place: &Path,
 ) -> Result<Vec<u8>, WorkspaceError> {
-    let output = run_within(command, limit, doing, place)?;
+    successful_output(
+        run_within(command, limit, None, doing, place)?,
+        doing,
+        place,
+    )
+}
+
+/// Runs `command`, which reads the work tree at `place`, and returns its standard output.
+///
+/// # Errors
+/// It fails, or it waits for a pipe.
+pub(super) fn output_for_work_tree(
+    command: Command,
+    doing: &'static str,
+    place: &Path,
+) -> Result<Vec<u8>, WorkspaceError> {
+    let output = run_within(command, CALL_TIMEOUT, Some(place), doing, place)?;
+    successful_output(output, doing, place)
+}
+
+fn successful_output(
+    output: Output,
+    doing: &'static str,
+    place: &Path,
+) -> Result<Vec<u8>, WorkspaceError> {
     if output.status.success() {
-        Ok(output.stdout)
-    } else {
-        Err(WorkspaceError::git(
-            doing,
-            place,
-            output.status.to_string(),
-            &output.stderr,
-        ))
+        return Ok(output.stdout);
     }
+    let status = output.status.to_string();
+    Err(WorkspaceError::git(doing, place, status, &output.stderr))
 }
 
 /// Runs `command` with this standard input and returns its standard output.
@@ -206,12 +234,13 @@ pub(crate) fn run(
     doing: &'static str,
     place: &Path,
 ) -> Result<Output, WorkspaceError> {
-    run_within(command, CALL_TIMEOUT, doing, place)
+    run_within(command, CALL_TIMEOUT, None, doing, place)
 }
 
 fn run_within(
     mut command: Command,
     limit: Duration,
+    work_tree: Option<&Path>,
     doing: &'static str,
     place: &Path,
 ) -> Result<Output, WorkspaceError> {
@@ -219,7 +248,15 @@ fn run_within(
     let mut child = spawn_with_blocked_signals(|| command.spawn()).map_err(to_error)?;
     let stdout = read_in_thread(child.stdout.take());
     let stderr = read_in_thread(child.stderr.take());
-    let Ok(stdout) = stdout.recv_timeout(limit) else {
+    let mut received = stdout.recv_timeout(SEARCH_DELAY.min(limit));
+    if received.is_err() {
+        if let Some(pipe) = work_tree.and_then(find_pipe) {
+            kill_child(&mut child);
+            return Err(WorkspaceError::WaitsForPipe { doing, path: pipe });
+        }
+        received = stdout.recv_timeout(limit.saturating_sub(SEARCH_DELAY));
+    }
+    let Ok(stdout) = received else {
         kill_child(&mut child);
         return Err(WorkspaceError::GitTimeout {
             doing,
@@ -234,6 +271,30 @@ fn run_within(
         stdout: stdout.map_err(to_error)?,
         stderr: stderr.map_err(to_error)?,
     })
+}
+
+/// Finds a file that git opens and that is neither a file nor a link nor a folder: reading a pipe does not end.
+fn find_pipe(work_tree: &Path) -> Option<PathBuf> {
+    let mut pending = vec![work_tree.to_owned()];
+    let mut searched = 0;
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            searched += 1;
+            if searched > MAX_SEARCHED {
+                return None;
+            }
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            let is_opened = || OPENED_FILES.iter().any(|name| entry.file_name() == *name);
+            if kind.is_dir() {
+                pending.push(entry.path());
+            } else if !kind.is_file() && !kind.is_symlink() && is_opened() {
+                return Some(entry.path());
+            }
+        }
+    }
+    None
 }
 
 /// Kills a child and waits for it, so that no zombie remains.

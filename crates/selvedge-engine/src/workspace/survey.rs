@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use super::error::WorkspaceError;
 use super::exclusions::{
-    self, CACHE_FOLDERS, CACHE_TAG, CacheRules, ExcludedPath, ExclusionReason, SnapshotLimits,
+    self, CACHE_FOLDERS, CACHE_TAG, CacheRules, ExcludedPath, ExclusionReason, MAX_DEPTH,
+    SnapshotLimits,
 };
 use super::fingerprint::FileFingerprint;
 use super::relative::RelativePath;
@@ -88,7 +89,10 @@ impl Workspace {
             repository.map_or(ObjectFormat::Sha1, Repository::object_format),
             Some(&index),
         )
-        .or_else(|_| list(ObjectFormat::Sha1, None))
+        .or_else(|error| match error {
+            WorkspaceError::GitTimeout { .. } | WorkspaceError::WaitsForPipe { .. } => Err(error),
+            _ => list(ObjectFormat::Sha1, None),
+        })
     }
 
     fn list(
@@ -130,7 +134,7 @@ impl Workspace {
                     .map(|name| format!("--exclude={name}/")),
             );
         }
-        let listing = git::output_of(command, "list the files", dir)?;
+        let listing = git::output_for_work_tree(command, "list the files", dir)?;
         let paths = listing
             .split(|byte| *byte == 0)
             .filter(|path| !path.is_empty());
@@ -235,6 +239,10 @@ impl SurveyWalk<'_> {
             self.add_file(path, name, metadata);
             return Ok(false);
         }
+        if depth(path) > MAX_DEPTH {
+            self.exclude(path.to_owned(), ExclusionReason::TooDeep, None);
+            return Ok(false);
+        }
         if self.unignored.contains(path.as_os_str())
             && let Some(nested) = Repository::at(&self.workspace.dir.join(path))
         {
@@ -248,7 +256,9 @@ impl SurveyWalk<'_> {
 
     /// Returns why a folder without unignored files is not walked.
     fn folder_exclusion_reason(&self, path: &Path, name: &OsStr) -> Option<ExclusionReason> {
-        if self.parents.contains(path.as_os_str()) || has_no_files(&self.workspace.dir.join(path)) {
+        if self.parents.contains(path.as_os_str())
+            || has_no_files(&self.workspace.dir.join(path), MAX_DEPTH - depth(path))
+        {
             None
         } else if exclusions::is_cache(name) {
             Some(ExclusionReason::Cache)
@@ -309,11 +319,17 @@ fn read_folder(path: &Path) -> Option<Vec<DirEntry>> {
     fs::read_dir(path).ok()?.collect::<Result<_, _>>().ok()
 }
 
-/// Returns whether a folder contains nothing but folders. Git does not report whether such a folder is ignored.
-fn has_no_files(path: &Path) -> bool {
+fn depth(path: &Path) -> usize {
+    path.components().count()
+}
+
+/// Returns whether a folder contains nothing but folders, up to this depth. Git does not report whether such a folder is
+/// ignored.
+fn has_no_files(path: &Path, depth: usize) -> bool {
     fs::read_dir(path).is_ok_and(|entries| {
         entries.flatten().all(|entry| {
-            entry.file_type().is_ok_and(|kind| kind.is_dir()) && has_no_files(&entry.path())
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            is_folder && depth > 0 && has_no_files(&entry.path(), depth - 1)
         })
     })
 }

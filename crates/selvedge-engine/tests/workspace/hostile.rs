@@ -5,9 +5,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use selvedge_engine::workspace::{DiffOptions, Workspace};
+use selvedge_engine::workspace::{DiffOptions, ExclusionReason, Workspace, WorkspaceError};
 
-use super::fixture::{TreeListing, WorkspaceFixture};
+use super::fixture::{TreeListing, WorkspaceFixture, make_pipe, reasons};
 
 /// A repository in which every setting that can run a program does so.
 struct TrappedRepository {
@@ -265,4 +265,37 @@ fn differing(before: &TreeListing, after: &TreeListing) -> Vec<PathBuf> {
         .filter(|path| before.get(*path) != after.get(*path))
         .cloned()
         .collect()
+}
+
+#[test]
+fn pipe_that_git_would_open_is_named() {
+    let fixture = WorkspaceFixture::repository();
+    fs::create_dir(fixture.path("sub")).unwrap();
+    let pipe = fixture.path("sub/.gitignore");
+    make_pipe(&pipe);
+    let error = fixture.workspace().snapshot("").unwrap_err();
+    let WorkspaceError::WaitsForPipe { path, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(path, &pipe);
+}
+
+#[test]
+fn folders_beyond_the_maximum_depth_are_left_out() {
+    let fixture = WorkspaceFixture::folder();
+    fixture.write("file", "1\n");
+    let mut deep = PathBuf::from("deep");
+    for _ in 0..400 {
+        deep.push("d");
+    }
+    fs::create_dir_all(fixture.path(deep.to_str().unwrap())).unwrap();
+    let workspace = fixture.workspace();
+    let snapshot = workspace.snapshot("").unwrap();
+    assert_eq!(snapshot.files, 1);
+    let reasons = reasons(&snapshot.excluded);
+    assert!(
+        matches!(reasons[..], [(path, ExclusionReason::TooDeep)] if path.starts_with("deep/d/d/")),
+        "{reasons:?}"
+    );
+    workspace.restore(&snapshot.tree).unwrap();
 }

@@ -86,6 +86,7 @@ impl MountedPlaces {
                 ExclusionReason::Cache
                 | ExclusionReason::Unreadable
                 | ExclusionReason::Special
+                | ExclusionReason::TooDeep
                 | ExclusionReason::Unstorable => {
                     continue;
                 }
