@@ -19,6 +19,7 @@ mod drive;
 mod effects;
 mod excluded_files;
 mod gates;
+mod removal;
 mod sink;
 mod tools;
 
@@ -30,4 +31,5 @@ pub use gates::{
     BaseRevision, JudgeGate, MOVED_GIT_DIRS, OpenVerificationRoom, Verification,
     VerificationRoomSlot, VerificationTrees, remove_verification_room, verify,
 };
+pub use removal::remove_all;
 pub use sink::{AppendResult, EventSink, SinkError};

@@ -121,7 +121,7 @@ pub(super) fn set_home(request: &SessionRequest, environment: &mut EnvironmentMa
 pub(super) fn remove_home(request: &SessionRequest) {
     // It holds a copy of the user's settings, which may contain credentials. What cannot be removed is
     // removed with the run's directory.
-    let _ = std::fs::remove_dir_all(session_home(request));
+    let _ = crate::removal::remove_all(&session_home(request));
 }
 
 fn build_settings(allowance: SessionAllowance, has_key: bool) -> Value {

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::{Checkout, CheckoutError, RepositoryAddress};
+use crate::removal::remove_all;
 use crate::workspace::WorkspaceError;
 use crate::workspace::git::{self, GitProgram};
 use crate::workspace::repository::ObjectFormat;
@@ -46,7 +47,7 @@ impl Checkout {
         let cloned = Self::clone_into(address, revision, branch, root);
         if cloned.is_err() {
             // The original error is more useful than one of the removal.
-            let _ = fs::remove_dir_all(root);
+            let _ = remove_all(root);
         }
         cloned
     }

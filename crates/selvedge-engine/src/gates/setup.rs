@@ -15,6 +15,7 @@ use super::verification_room::OpenVerificationRoom;
 use crate::activity::{Activity, Progress};
 use crate::check_error::CheckError;
 use crate::checks::CheckOutcome;
+use crate::removal::remove_all;
 use crate::workspace::Workspace;
 
 /// Suffix of a tool folder that is moved aside while it is installed again.
@@ -230,7 +231,7 @@ impl StashedFolders {
             let (from, to) = (root.join(folder), stash_path(&root.join(folder)));
             // After an interruption here, the folder that is aside already is complete, and the other is not.
             if to.symlink_metadata().is_ok() {
-                let _ = fs::remove_dir_all(&from);
+                let _ = remove_all(&from);
             } else {
                 let _ = fs::rename(&from, to);
             }
@@ -263,10 +264,10 @@ impl StashedFolders {
                 return failed || !at.is_dir();
             }
             if !failed && at.is_dir() {
-                let _ = fs::remove_dir_all(&aside);
+                let _ = remove_all(&aside);
                 return false;
             }
-            let _ = fs::remove_dir_all(&at);
+            let _ = remove_all(&at);
             // A folder that cannot be restored is missing, and checks that need it fail.
             let _ = fs::rename(&aside, &at);
             true

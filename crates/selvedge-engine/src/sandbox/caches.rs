@@ -7,12 +7,13 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::paths::{SandboxPaths, ToolCache, canonical};
 use super::plan::{PathAccess, RelocatedFolder, SandboxPlan};
+use crate::removal::remove_all;
 use crate::workspace::ResultCache;
 
 /// Caches that a home may lack; sessions then get them by a variable.
@@ -372,7 +373,7 @@ pub(super) fn prepare_agent_caches(
             .filter(AgentCaches::is_stale);
         for folder in stale.filter(|folder| folder.path != root) {
             // If it cannot be removed now, it may be next time.
-            let _ = remove_folder(&folder.path);
+            let _ = remove_all(&folder.path);
         }
     }
     if root.join(SEEDED_MARKER).exists() {
@@ -535,27 +536,6 @@ fn list_agent_caches(all: &Path) -> Vec<AgentCaches> {
     let mut listed: Vec<_> = listed.collect();
     listed.sort_by(|one, other| one.path.cmp(&other.path));
     listed
-}
-
-/// Removes a folder, also one with write-protected subfolders.
-///
-/// # Errors
-///
-/// If something in it cannot be removed.
-pub fn remove_folder(folder: &Path) -> io::Result<()> {
-    let removed = fs::remove_dir_all(folder);
-    let is_denied = |error: &io::Error| error.kind() == io::ErrorKind::PermissionDenied;
-    if !removed.as_ref().is_err_and(is_denied) {
-        return removed;
-    }
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
-        let below = fs::read_dir(&folder)?.flatten();
-        let below = below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        folders.extend(below.map(|entry| entry.path()));
-    }
-    fs::remove_dir_all(folder)
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ use setup::SessionKind;
 use temporary_paths::{NeededPaths, is_temporary, is_temporary_folder};
 
 pub(crate) use bubblewrap::{TEMPORARY_FOLDERS, bubblewrap_arguments, temporary_folder_name};
-pub use caches::{AgentCaches, remove_folder};
+pub use caches::AgentCaches;
 pub(crate) use container::{ContainerEngine, ContainerPlan, ContainerRequest};
 pub(crate) use denial_diagnosis::diagnose_denial;
 pub(crate) use exec_request::{ExecRequest, InitMessage};

@@ -29,7 +29,6 @@ mod lock;
 mod manifest;
 mod obstacles;
 mod relative;
-mod removal;
 pub(crate) mod repository;
 mod restore;
 mod revision;

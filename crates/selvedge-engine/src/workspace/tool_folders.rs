@@ -18,6 +18,7 @@ use super::ids::{BlobHasher, BlobId};
 use super::inventory::{append_file_record, parse_file_record};
 use super::relative::RelativePath;
 use super::shadow;
+use crate::removal::remove_all;
 
 /// Folders that installers fill with files that checks load or run.
 const TOOL_FOLDER_NAMES: [&str; 13] = [
@@ -309,13 +310,7 @@ impl ToolChanges {
     pub(crate) fn remove_caches(mut self, dir: &Path) -> Self {
         for path in std::mem::take(&mut self.caches) {
             let at = dir.join(&path);
-            let is_folder = at.symlink_metadata().is_ok_and(|data| data.is_dir());
-            let removed = if is_folder {
-                fs::remove_dir_all(&at)
-            } else {
-                fs::remove_file(&at)
-            };
-            if removed.is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+            if remove_all(&at).is_err() {
                 self.folders.insert(path.clone());
                 self.files.push(path);
             }

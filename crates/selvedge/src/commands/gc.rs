@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use selvedge_core::model::{RunId, exit_code};
-use selvedge_engine::sandbox::{AgentCaches, remove_abandoned, remove_folder};
+use selvedge_engine::remove_all;
+use selvedge_engine::sandbox::{AgentCaches, remove_abandoned};
 use selvedge_engine::workspace::file_name_for;
 use selvedge_store::{Journal, RunFilter, RunStatus, RunSummary, SqliteJournal};
 use serde::Serialize;
@@ -291,12 +292,7 @@ fn list_dir(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn remove_path(path: &Path) -> Result<(), CliError> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => remove_folder(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    removed.map_err(|error| {
+    remove_all(path).map_err(|error| {
         CliError::infrastructure(format!("cannot remove {}: {error}", path.display()))
     })
 }

@@ -153,5 +153,5 @@ pub(super) fn remove_clone_unless_started(home: &StateDir, run_id: RunId) {
 
 fn remove_clone(home: &StateDir, run_id: RunId) {
     // `selvedge gc` removes what cannot be removed now.
-    let _ = fs::remove_dir_all(IsolatedClone::clone_root(home, run_id));
+    let _ = selvedge_engine::remove_all(&IsolatedClone::clone_root(home, run_id));
 }

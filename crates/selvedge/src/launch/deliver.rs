@@ -9,7 +9,7 @@ use selvedge_core::sanitize::sanitize_text;
 use selvedge_engine::checkout::{
     BranchCommit, Checkout, CheckoutError, CommitAuthor, RepositoryAddress,
 };
-use selvedge_engine::sandbox::remove_folder;
+use selvedge_engine::remove_all;
 
 use crate::error::CliError;
 use crate::local::{IsolatedClone, StateDir};
@@ -112,7 +112,7 @@ fn deliver(
         _ if outcome.exit_code() != exit_code::VERIFIED => Some("the work is not verified"),
         None => {
             let root = IsolatedClone::clone_root(home, run_id);
-            return remove_folder(&root).map_err(|error| {
+            return remove_all(&root).map_err(|error| {
                 CliError::infrastructure(format!("cannot remove {}: {error}", root.display()))
             });
         }

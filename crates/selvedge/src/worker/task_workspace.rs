@@ -64,7 +64,7 @@ impl WorkDirs {
 
     pub(super) fn remove_task_dir(&self, task: TaskId) {
         // Removed later if it cannot be removed now.
-        let _ = std::fs::remove_dir_all(self.task_dir(task));
+        let _ = selvedge_engine::remove_all(&self.task_dir(task));
     }
 
     /// Creates the workspace, or opens it if the task continues here. Blocks.
@@ -134,7 +134,7 @@ impl WorkDirs {
             return Ok((clone, address));
         }
         // An earlier attempt to clone may have been interrupted.
-        let _ = std::fs::remove_dir_all(&root);
+        let _ = selvedge_engine::remove_all(&root);
         let branch = branch_name(task, id);
         let clone = Checkout::clone(&address, task.revision.as_deref(), &branch, &root);
         let clone = clone.and_then(|clone| {

@@ -9,6 +9,8 @@ use std::path::Path;
 use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::Value;
 
+use crate::removal::remove_all;
+
 const CONFIG_FOLDER: &str = ".gemini";
 const SETTINGS_FILE: &str = "settings.json";
 
@@ -16,10 +18,7 @@ const SETTINGS_FILE: &str = "settings.json";
 /// user's own `.gemini`, which need not exist.
 pub(super) fn create(home: &Path, users: Option<&Path>, defaults: Value) -> io::Result<()> {
     let folder = home.join(CONFIG_FOLDER);
-    match fs::remove_dir_all(home) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    remove_all(home)?;
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)

@@ -8,8 +8,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, OFlags, flock};
-use tempfile::TempDir;
 
+use crate::removal::{empty_folder, remove_all};
 use crate::sandbox::{TEMPORARY_FOLDERS, temporary_folder_name};
 
 /// Parent folder and name prefix of these folders.
@@ -18,7 +18,7 @@ const FOLDER_PREFIX: &str = "selvedge-session-";
 
 /// Removed on drop.
 pub(super) struct TemporaryFolder {
-    folder: TempDir,
+    folder: PathBuf,
     /// With their modes.
     subfolders: Vec<(PathBuf, u32)>,
     _lock: File,
@@ -47,7 +47,7 @@ impl TemporaryFolder {
                 subfolders.push((path, mode));
             }
             return Ok(Self {
-                folder,
+                folder: folder.keep(),
                 subfolders,
                 _lock: lock,
             });
@@ -55,7 +55,7 @@ impl TemporaryFolder {
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     /// The folder as it was created, for the next session, after all processes of the last one are gone; `None` if that
@@ -69,18 +69,6 @@ impl TemporaryFolder {
         });
         restored.then_some(self)
     }
-}
-
-fn empty_folder(folder: &Path) -> io::Result<()> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            std::fs::remove_dir_all(entry.path())?;
-        } else {
-            std::fs::remove_file(entry.path())?;
-        }
-    }
-    Ok(())
 }
 
 /// Removes folders of this user whose supervisors are gone; returns their number. Follows no links
@@ -106,8 +94,7 @@ fn remove_if_abandoned(folder: &PathBuf) -> io::Result<bool> {
     if !is_own || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
         return Ok(false);
     }
-    // The library works on descriptors, and removes links without following them.
-    std::fs::remove_dir_all(folder)?;
+    remove_all(folder)?;
     Ok(true)
 }
 
@@ -118,6 +105,13 @@ fn open_folder(folder: &Path) -> io::Result<File> {
         .read(true)
         .custom_flags(flags)
         .open(folder)
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        // A later run removes what cannot be removed now.
+        let _ = remove_all(&self.folder);
+    }
 }
 
 fn is_locked_folder(lock: &File, folder: &Path) -> bool {

@@ -1,5 +1,7 @@
 //! Which folder an agent and a check get for each cache, seeds, and removal of folders.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 use crate::environment::EnvironmentMap;
 

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 
 use super::super::fingerprint::FileFingerprint;
-pub(super) use super::super::removal::remove_all;
 use super::entries::FileId;
+pub(super) use crate::removal::remove_all;
 
 /// Folders of a git directory whose files are named by their content: shared with a private copy, linked in a backup.
 const CONTENT_FOLDERS: [&str; 3] = ["objects", "lfs", "annex"];

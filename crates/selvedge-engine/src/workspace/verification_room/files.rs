@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::DOING;
+use crate::removal;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
-use crate::workspace::removal;
 
 pub(super) fn make_folder(path: &Path) -> Result<(), WorkspaceError> {
     DirBuilder::new()
