@@ -207,7 +207,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let tree = root.path().join("tree");
         fs::create_dir(&tree).unwrap();
-        build_levels(&tree, 20_000);
+        build_levels(&tree, 3_000);
         let remove = move || remove_all(&tree);
         let small = std::thread::Builder::new().stack_size(64 << 10);
         small.spawn(remove).unwrap().join().unwrap().unwrap();
