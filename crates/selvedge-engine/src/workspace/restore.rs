@@ -26,7 +26,7 @@ use super::survey::Survey;
 use super::target::{RestoreTarget, TargetFile};
 
 /// Owner permissions that are needed to work in a folder.
-const OWNER_ACCESS_BITS: u32 = 0o700;
+pub(super) const OWNER_ACCESS_BITS: u32 = 0o700;
 
 /// Result of a restore.
 #[derive(Debug, Clone)]

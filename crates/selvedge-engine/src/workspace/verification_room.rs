@@ -19,6 +19,7 @@ mod reuse;
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,6 +34,7 @@ use super::Workspace;
 use super::error::WorkspaceError;
 use super::exclusions::ExcludedPath;
 use super::file_stats::FileStatIndex;
+use super::restore::OWNER_ACCESS_BITS;
 use super::snapshot::DetailedSnapshot;
 use super::survey::Survey;
 
@@ -164,9 +166,10 @@ impl VerificationRoom {
         existing: ReusableFiles,
         excluded: Option<&[ExcludedPath]>,
     ) -> Result<(), WorkspaceError> {
-        // The room is mounted as the workspace's folder.
-        let mode = fs::metadata(&self.origin.dir).map(|data| data.permissions());
-        mode.and_then(|mode| fs::set_permissions(&self.snapshots.dir, mode))
+        // The room is mounted as the workspace's folder, and its own files are replaced for each tree.
+        let mode = fs::metadata(&self.origin.dir).map(|data| data.permissions().mode());
+        mode.map(|mode| fs::Permissions::from_mode(mode | OWNER_ACCESS_BITS))
+            .and_then(|mode| fs::set_permissions(&self.snapshots.dir, mode))
             .map_err(|error| WorkspaceError::io(DOING, &self.snapshots.dir, error))?;
         self.snapshots.write_snapshot(start, existing)?;
         if let Some(excluded) = excluded {

@@ -1,5 +1,9 @@
 //! The files after a run: the best attempt's tree is kept, and the user's repository is unchanged.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use crate::fixtures::{agent, env_with_repo, run_json};
 
 #[test]
@@ -80,4 +84,35 @@ fn state_of(env: &selvedge_testkit::TestEnv) -> Vec<String> {
         .iter()
         .map(|question| env.git(question.iter()))
         .collect()
+}
+
+/// For root, every folder is writable.
+#[test]
+fn workspace_and_repository_may_be_read_only() {
+    let env = env_with_repo();
+    env.write("below/file", "x\n");
+    env.write("below/.gitignore", "*.log\n");
+    env.commit("below");
+    for folder in ["below", ".git"] {
+        let below = env.work_dir().join("below");
+        let folder = env.work_dir().join(folder);
+        set_writable(&folder, false);
+        let check = "test -e file && test -e .gitignore";
+        let run = run_json(&env, "true", check, &["--dir", "below", "--retries", "0"]);
+        let verify = env.selvedge(["verify", "--check", check]).dir(&below).run();
+        set_writable(&folder, true);
+        run.assert_code(11);
+        verify.assert_code(0);
+    }
+}
+
+/// Changes whether the owner may write a folder and those in it.
+fn set_writable(folder: &Path, is_writable: bool) {
+    let mode = if is_writable { 0o755 } else { 0o555 };
+    std::fs::set_permissions(folder, Permissions::from_mode(mode)).unwrap();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        if entry.file_type().unwrap().is_dir() {
+            set_writable(&entry.path(), is_writable);
+        }
+    }
 }

@@ -64,11 +64,6 @@ impl ProtectedCopy {
             copied_content: 0,
         };
         created.copy_entry(Path::new(""))?;
-        if purpose == CopyPurpose::Private {
-            for repository in &created.repositories {
-                created.borrow_objects(repository)?;
-            }
-        }
         Ok(created)
     }
 
@@ -131,6 +126,14 @@ impl ProtectedCopy {
                 _ => self.copy_entry(&path)?,
             }
         }
+        if is_repository && self.purpose == CopyPurpose::Private {
+            self.borrow_objects(path)?;
+        }
+        let is_root = path.as_os_str().is_empty();
+        if is_root && self.purpose == CopyPurpose::Private && !self.repositories.is_empty() {
+            fs::create_dir_all(self.copy.join(ORIGINAL_MOUNT))?;
+        }
+        // Last, because the folder may be read-only.
         keep_owner(&to, found);
         fs::set_permissions(&to, Permissions::from_mode(found.mode() & PERMISSIONS))
     }
@@ -173,7 +176,6 @@ impl ProtectedCopy {
     fn borrow_objects(&self, repository: &Path) -> io::Result<()> {
         let info = at(&self.copy, repository).join("objects/info");
         fs::create_dir_all(&info)?;
-        fs::create_dir_all(self.copy.join(ORIGINAL_MOUNT))?;
         // Relative to `objects`, and absolute for libraries that read no relative paths.
         let mut borrowed = PathBuf::from("..");
         borrowed.extend(repository.iter().map(|_| ".."));
