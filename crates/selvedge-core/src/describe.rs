@@ -16,13 +16,15 @@ pub fn cost(cost: Cost) -> String {
     }
 }
 
-/// "1,234 tokens in, 56 out".
-pub fn tokens(usage: &Usage) -> String {
-    format!(
-        "{} tokens in, {} out",
-        grouped(usage.tokens_in()),
-        grouped(usage.tokens_out())
-    )
+/// "1,234 tokens in, 56 out"; `None` if no tokens were reported.
+pub fn tokens(usage: &Usage) -> Option<String> {
+    (usage.total() > 0).then(|| {
+        format!(
+            "{} tokens in, {} out",
+            grouped(usage.tokens_in()),
+            grouped(usage.tokens_out())
+        )
+    })
 }
 
 /// Describes a check compared with the baseline, reruns and earlier attempts.

@@ -86,7 +86,9 @@ fn facts(account: &ReportInput<'_>) -> Vec<String> {
     };
     let subtask = account.attempts.iter().find_map(|attempt| attempt.subtask);
     let attempts = counted(account.attempts.len() as u64, "attempt");
-    let mut facts = vec![attempts, cost(*spent), tokens(usage), worked];
+    let mut facts = vec![attempts, cost(*spent)];
+    facts.extend(tokens(usage));
+    facts.push(worked);
     let mut reported = account
         .attempts
         .iter()

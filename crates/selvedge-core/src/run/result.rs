@@ -58,22 +58,28 @@ impl Run {
 
     /// Warnings about missing or incomplete results.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        warnings.extend(self.deletion_warning());
-        match self.cost() {
+        let of_cost = match self.cost() {
             Cost {
                 micro_usd: None, ..
-            } => warnings.push("the cost is unknown".to_owned()),
+            } => Some("the cost is unknown"),
             Cost {
                 source: CostSource::Unknown,
                 ..
-            } => {
-                warnings.push(
-                    "the cost is not completely known: it is at least the amount shown".to_owned(),
-                );
-            }
-            _ => {}
+            } => Some("the cost is not completely known: it is at least the amount shown"),
+            _ => None,
+        };
+        let mut warnings = self.warnings_besides_cost();
+        let at = usize::from(self.deletion_warning().is_some());
+        if let Some(text) = of_cost {
+            warnings.insert(at, text.to_owned());
         }
+        warnings
+    }
+
+    /// The same, for texts that describe the cost in words.
+    pub fn warnings_besides_cost(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        warnings.extend(self.deletion_warning());
         let cut_off = self
             .attempts
             .iter()

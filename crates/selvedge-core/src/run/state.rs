@@ -326,6 +326,12 @@ impl Run {
             .fold(0, u64::saturating_add)
     }
 
+    /// Duration of the baseline, in milliseconds.
+    pub fn baseline_ms(&self) -> u64 {
+        let baseline = self.baseline.as_ref();
+        baseline.map_or(0, |baseline| baseline.duration_ms)
+    }
+
     /// Total duration of sessions, verifications and judgements, in milliseconds.
     pub fn active_ms(&self) -> u64 {
         let verification = self

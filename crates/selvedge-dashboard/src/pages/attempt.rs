@@ -185,7 +185,7 @@ fn session_summary(session: &SessionOutcome) -> String {
     if session.tool_errors > 0 {
         facts.push(format!("{} failed", session.tool_errors));
     }
-    facts.push(tokens(&session.usage));
+    facts.extend(tokens(&session.usage));
     facts.push(cost(session.cost));
     if session.api_retries > 0 {
         facts.push(counted(session.api_retries.into(), "API retry"));

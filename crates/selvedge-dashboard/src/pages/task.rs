@@ -4,7 +4,7 @@ use askama::Template;
 use jiff::Timestamp;
 use selvedge_core::describe::{cost, tokens};
 use selvedge_core::format::duration;
-use selvedge_core::model::{Cost, ReviewTarget, RunId};
+use selvedge_core::model::{Cost, ReviewTarget, RunId, Usage};
 use selvedge_core::plan::Plan;
 use selvedge_core::run::{Phase, Run};
 use selvedge_protocol::ReviewDecision;
@@ -297,21 +297,14 @@ impl TaskDetailPage {
             .collect();
         self.calls = model_call_costs(run);
         let so_far = if run.finished { "" } else { " so far" };
-        let usage = tokens(&run.usage());
         let total = if run.is_session_open() {
             run.cost() + Cost::UNKNOWN
         } else {
             run.cost()
         };
-        self.total = format!("{}{so_far} · {usage}", cost(total));
-        // The total says so already.
-        let about_cost = |warning: &str| warning.starts_with("the cost is ");
-        self.warnings = run
-            .warnings()
-            .iter()
-            .filter(|it| !about_cost(it))
-            .map(|it| make_visible(it))
-            .collect();
+        self.total = cost(total) + so_far + &tokens_used(&run.usage());
+        let warnings = run.warnings_besides_cost();
+        self.warnings = warnings.iter().map(|it| make_visible(it)).collect();
         let short = run.run_id.short();
         // Backups on a worker's machine are not accessible.
         let aside = run.backup_trees.iter().filter(|_| !on_hub);
@@ -331,7 +324,7 @@ impl TaskDetailPage {
         self.reason = make_visible(&reason);
         self.review = plan.review.as_deref().map(make_visible);
         self.has_reports = true;
-        self.total = format!("{} · {}", cost(plan.cost()), tokens(&plan.usage()));
+        self.total = cost(plan.cost()) + &tokens_used(&plan.usage());
         let parts = plan.subtasks().map(|(subtask, part)| {
             let run = part.run_id.and_then(|id| runs.get(&id));
             let standing = match (&part.end, run) {
@@ -456,4 +449,9 @@ fn timeline(run: &Run, now: Timestamp) -> Vec<TimelineRow> {
         });
     }
     lines
+}
+
+/// The tokens after a cost, if any were reported.
+fn tokens_used(usage: &Usage) -> String {
+    tokens(usage).map_or_else(String::new, |tokens| format!(" · {tokens}"))
 }

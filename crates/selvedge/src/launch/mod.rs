@@ -195,7 +195,7 @@ fn awaiting_review_error(run_id: RunId) -> CliError {
 }
 
 fn already_finished_error(run_id: RunId, outcome: Outcome) -> CliError {
-    let (short, outcome) = (run_id.short(), outcome.as_str());
+    let (short, outcome) = (run_id.short(), outcome.as_str().replace('_', " "));
     CliError::usage(format!("run {short} is finished: {outcome}"))
         .hint(format!("`selvedge show {short}` shows its history"))
 }
@@ -208,8 +208,11 @@ pub(crate) fn lock_workspace(
 ) -> Result<WorkspaceLock, CliError> {
     WorkspaceLock::lock(home.root(), workspace, &run_id.to_string()).map_err(|error| match error {
         LockError::InUse { run_id, .. } => {
-            let holder =
-                run_id.map_or_else(|| "a worker's task".to_owned(), |id| format!("run {id}"));
+            let short = |id: String| id.parse().map_or(id, |id: RunId| id.short());
+            let holder = run_id.map_or_else(
+                || "a worker's task".to_owned(),
+                |id| format!("run {}", short(id)),
+            );
             let error = CliError::usage(format!("{holder} is using this directory"));
             error.hint("wait for it, stop it, or use another directory (--dir)")
         }

@@ -133,9 +133,7 @@ impl<'a> HumanReporter<'a> {
             };
             facts.push(counted(session.tool_calls.into(), "tool call") + &failed);
         }
-        if session.usage.total() > 0 {
-            facts.push(tokens(&session.usage));
-        }
+        facts.extend(tokens(&session.usage));
         facts.push(cost(session.cost));
         let facts = facts.join(" · ");
         let label = session_label(session.status);
@@ -424,27 +422,25 @@ pub(crate) fn format_verdict(run: &Run) -> String {
     {
         text += &format!("  the workspace has the tree of attempt {delivered}\n");
     }
-    let mut facts = vec![
-        counted(run.attempts.len() as u64, "attempt"),
-        cost(run.cost()),
-        tokens(&run.usage()),
-        duration(run.active_ms()),
-    ];
-    if run.attempts.is_empty() {
-        facts.truncate(1);
+    let mut facts = vec![counted(run.attempts.len() as u64, "attempt")];
+    if !run.attempts.is_empty() {
+        facts.push(cost(run.cost()));
+        facts.extend(tokens(&run.usage()));
+        let time = duration(run.baseline_ms().saturating_add(run.active_ms()));
+        facts.push(format!("{time} in sessions and checks"));
     }
     text += &format!("  {}\n", style::dim(facts.join(" · ")));
-    for warning in run.warnings() {
+    for warning in run.warnings_besides_cost() {
         let warning = one_line(&warning, 400);
         text += &format!("  {} {warning}\n", style::warning("note:"));
     }
     let short = run.run_id.short();
-    let next = if outcome == Outcome::Interrupted {
-        "resume"
+    let (label, command) = if outcome == Outcome::Interrupted {
+        ("next:", "resume")
     } else {
-        "show"
+        ("history:", "show")
     };
-    text + &format!("  {} selvedge {next} {short}\n", style::dim("history:"))
+    text + &format!("  {} selvedge {command} {short}\n", style::dim(label))
 }
 
 #[cfg(test)]

@@ -75,11 +75,9 @@ pub(super) fn plan_verdict(plan: &Plan, runs: &BTreeMap<RunId, RunResult>) -> St
     }
     let (outcome, reason) = plan.conclusion(runs);
     text += &format!("{}: {}\n", outcome_label(outcome), one_line(&reason, 300));
-    let facts = [
-        cost(plan.cost()),
-        tokens(&plan.usage()),
-        duration(plan.active_ms()),
-    ];
+    let mut facts = vec![cost(plan.cost())];
+    facts.extend(tokens(&plan.usage()));
+    facts.push(duration(plan.active_ms()));
     text += &format!("  {}\n", style::dim(facts.join(" · ")));
     let short = plan.run_id.short();
     let next = match outcome {

@@ -80,7 +80,7 @@ fn format_attempt(attempt: &Attempt, spec: &RunSpec, detail: DetailOptions) -> S
             let mut facts = vec![duration(session.duration_ms), cost(session.cost)];
             facts.extend(session.model.as_deref().map(|model| one_line(model, 40)));
             facts.push(counted(session.tool_calls.into(), "tool call"));
-            facts.push(tokens(&session.usage));
+            facts.extend(tokens(&session.usage));
             if session.api_retries > 0 {
                 facts.push(counted(session.api_retries.into(), "API retry"));
             }
