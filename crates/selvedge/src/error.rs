@@ -110,8 +110,11 @@ impl CliError {
                 sanitize_text(&self.message)
             );
         }
-        for hint in &self.hints {
-            errln!("  {} {}", style::dim("hint:"), sanitize_text(hint));
-        }
+        self.hints.iter().for_each(|hint| print_hint(hint));
     }
+}
+
+/// Prints a hint below a message.
+pub(crate) fn print_hint(hint: &str) {
+    errln!("  {} {}", style::dim("hint:"), sanitize_text(hint));
 }

@@ -16,7 +16,7 @@ pub(super) struct CheckTable {
     #[serde(rename = "type", default = "command", deserialize_with = "asked_for")]
     #[schemars(with = "ConfiguredKind")]
     kind: StepKind,
-    name: Option<String>,
+    pub(super) name: Option<String>,
     run: Option<String>,
     path: Option<String>,
     directory: Option<String>,

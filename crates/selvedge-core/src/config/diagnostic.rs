@@ -48,8 +48,31 @@ impl fmt::Display for Diagnostic {
 
 /// An invalid configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ConfigError(pub Diagnostic);
+#[error("{diagnostic}")]
+pub struct ConfigError {
+    /// Why it is invalid.
+    pub diagnostic: Diagnostic,
+    /// Keys that were ignored before: one of them may be the cause, such as a misspelled key.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl ConfigError {
+    pub(super) fn with_warnings(self, earlier: &[Diagnostic]) -> Self {
+        Self {
+            warnings: [earlier, &self.warnings].concat(),
+            ..self
+        }
+    }
+}
+
+impl From<Diagnostic> for ConfigError {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self {
+            diagnostic,
+            warnings: Vec::new(),
+        }
+    }
+}
 
 /// A message with a hint, in the single string that serde's errors can carry.
 pub(super) fn with_hint(message: impl fmt::Display, hint: impl fmt::Display) -> String {

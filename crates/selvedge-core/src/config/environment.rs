@@ -15,6 +15,20 @@ pub const VARIABLE_PREFIX: &str = "SELVEDGE_";
 /// Prefixes of the variables that set options of a hub and of a worker.
 const SERVER_PREFIXES: [&str; 2] = ["SELVEDGE_HUB_", "SELVEDGE_WORKER_"];
 
+/// Variables that are not settings.
+const OTHER_VARIABLES: [&str; 7] = [
+    "SELVEDGE_HUB",
+    "SELVEDGE_TOKEN",
+    "SELVEDGE_LOG",
+    "SELVEDGE_RUN_ID",
+    "SELVEDGE_RUN_NUMBER",
+    "SELVEDGE_SESSION",
+    "SELVEDGE_REPORTS",
+];
+
+/// Number of wrong letters in the name of a setting without its table at which it is still recognized.
+const MAX_TYPOS: usize = 1;
+
 /// Variables and the settings that they set.
 pub(super) const VARIABLES: &[(&str, &str)] = &[
     ("SELVEDGE_AGENT", "agent"),
@@ -93,8 +107,9 @@ impl ConfigLayer {
             VARIABLE_PREFIX.to_owned(),
         ))));
         for (name, text) in variables {
-            let is_server_option = SERVER_PREFIXES.iter().any(|it| name.starts_with(it));
-            if text.is_empty() || is_server_option || !name.starts_with(VARIABLE_PREFIX) {
+            let is_other = OTHER_VARIABLES.contains(&&*name)
+                || SERVER_PREFIXES.iter().any(|it| name.starts_with(it));
+            if text.is_empty() || is_other || !name.starts_with(VARIABLE_PREFIX) {
                 continue;
             }
             let source = Arc::new(ConfigSource::Environment(name.clone()));
@@ -103,12 +118,10 @@ impl ConfigLayer {
                 layer
                     .tree
                     .set(&SettingKey::dotted(key), ConfigNode::new(&source, value));
-            } else if let Some(near) = nearest_variable(&name) {
+            } else if let Some(hint) = suggest_variables(&name) {
                 let warning =
                     Diagnostic::new(SourceSpan::whole(&source), "unknown setting, ignored");
-                layer
-                    .warnings
-                    .push(warning.hint(format!("did you mean `{near}`?")));
+                layer.warnings.push(warning.hint(hint));
             }
         }
         layer
@@ -124,16 +137,26 @@ fn parse_scalar(text: &str) -> toml::Value {
         .unwrap_or_else(|| toml::Value::String(text.to_owned()))
 }
 
-/// Finds the variable with the most similar name. Only the part after the common prefix is compared, as the prefix
-/// makes any two of our names similar.
-fn nearest_variable(name: &str) -> Option<&'static str> {
-    let rest = |name: &'static str| name.strip_prefix(VARIABLE_PREFIX).unwrap_or(name);
-    let near = nearest(
-        name.strip_prefix(VARIABLE_PREFIX)?,
-        VARIABLES.iter().map(|(name, _)| rest(name)),
-    )?;
-    VARIABLES
+/// Names the variables that may be meant: the one with the most similar name, or those of the settings whose table is
+/// missing in the name. Only the part after the common prefix is compared, as the prefix makes any two of our names
+/// similar.
+fn suggest_variables(name: &str) -> Option<String> {
+    let word = name.strip_prefix(VARIABLE_PREFIX)?;
+    let words = || {
+        let names = VARIABLES.iter();
+        names.filter_map(|(name, _)| name.strip_prefix(VARIABLE_PREFIX))
+    };
+    let is_of_setting = |candidate: &&str| {
+        let without_table = candidate.split_once('_').map(|(_, setting)| setting);
+        without_table.is_some_and(|setting| strsim::levenshtein(word, setting) <= MAX_TYPOS)
+    };
+    let meant: Vec<&str> = match nearest(word, words()) {
+        Some(near) => vec![near],
+        None => words().filter(is_of_setting).collect(),
+    };
+    let meant: Vec<String> = meant
         .iter()
-        .map(|(name, _)| *name)
-        .find(|name| rest(name) == near)
+        .map(|word| format!("`{VARIABLE_PREFIX}{word}`"))
+        .collect();
+    (!meant.is_empty()).then(|| format!("did you mean {}?", meant.join(" or ")))
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::agent;
+use super::check::CheckTable;
 use super::diagnostic::{ConfigError, Diagnostic};
 use super::key::SettingKey;
 use super::layer::ConfigLayer;
@@ -104,12 +105,13 @@ pub fn resolve(
     } = ConfigLayer::built_in()?;
     let mut config = parse_config(&mut tree, &mut warnings)?;
     for layer in layers {
-        check_repository_rights(&layer.tree)?;
+        check_repository_rights(&layer.tree).map_err(|error| error.with_warnings(&warnings))?;
         warnings.extend(layer.warnings);
         tree = tree.overlay(layer.tree);
         config = parse_config(&mut tree, &mut warnings)?;
     }
-    ResolvedConfig::new(config, tree, warnings)
+    let earlier = warnings.clone();
+    ResolvedConfig::new(config, tree, warnings).map_err(|error| error.with_warnings(&earlier))
 }
 
 /// Reads the tree as a [`Config`]. Warns about each unknown key once and removes it.
@@ -125,11 +127,6 @@ fn parse_config(
         let mut note = |path: serde_ignored::Path<'_>| unknown.push(SettingKey::from(&path));
         Config::deserialize(serde_ignored::Deserializer::new(tracked, &mut note))
     };
-    let config = read.map_err(|error: toml::de::Error| {
-        let key = SettingKey::from(&track.path());
-        let place = tree.nearest(&key).span.clone();
-        ConfigError(Diagnostic::new(place, &to_toml_terms(error.message())))
-    })?;
     let place = |key: &SettingKey| tree.nearest(key).key_span.clone();
     let mut unknown: Vec<_> = unknown.into_iter().map(|key| (place(&key), key)).collect();
     unknown.sort_by_key(|(place, _)| place.span.start);
@@ -141,7 +138,12 @@ fn parse_config(
         });
         tree.remove(&key);
     }
-    Ok(config)
+    read.map_err(|error: toml::de::Error| {
+        let key = SettingKey::from(&track.path());
+        let place = tree.nearest(&key).span.clone();
+        let error = Diagnostic::new(place, &to_toml_terms(error.message()));
+        ConfigError::from(error).with_warnings(warnings)
+    })
 }
 
 /// Translates serde's messages, which use Rust's types, to the terms of TOML.
@@ -198,9 +200,9 @@ fn check_repository_rights(layer: &ConfigNode) -> Result<(), ConfigError> {
             let message = "a repository's configuration must not read your environment";
             let hint =
                 format!("set [agents.{name}.env] in your own ~/.config/selvedge/config.toml");
-            return Err(ConfigError(
-                Diagnostic::new(from.key_span.clone(), message).hint(hint),
-            ));
+            return Err(Diagnostic::new(from.key_span.clone(), message)
+                .hint(hint)
+                .into());
         }
     }
     Ok(())
@@ -220,9 +222,9 @@ fn check_environment_keys(layer: &ConfigNode) -> Result<(), ConfigError> {
     };
     let message = format!("a repository's configuration must not set `environment.{name}`");
     let hint = "set it in your own ~/.config/selvedge/config.toml, or use --check-env";
-    Err(ConfigError(
-        Diagnostic::new(node.key_span.clone(), &message).hint(hint.to_owned()),
-    ))
+    Err(Diagnostic::new(node.key_span.clone(), &message)
+        .hint(hint)
+        .into())
 }
 
 /// Rejects limits of the machine in a repository's file: they concern the runs of other repositories, too.
@@ -234,9 +236,33 @@ fn check_machine_keys(layer: &ConfigNode) -> Result<(), ConfigError> {
     };
     let message = format!("a repository's configuration must not set `{key}`");
     let hint = "set it in your own ~/.config/selvedge/config.toml";
-    Err(ConfigError(
-        Diagnostic::new(node.key_span.clone(), &message).hint(hint.to_owned()),
-    ))
+    Err(Diagnostic::new(node.key_span.clone(), &message)
+        .hint(hint)
+        .into())
+}
+
+/// Rejects two checks with the same name: nobody could tell them apart in reports.
+fn reject_duplicate_names(checks: &[CheckTable], tree: &ConfigNode) -> Result<(), ConfigError> {
+    let mut first_by_name: BTreeMap<&str, usize> = BTreeMap::new();
+    for (index, check) in checks.iter().enumerate() {
+        let Some(name) = check.name.as_deref() else {
+            continue;
+        };
+        if let Some(first) = first_by_name.insert(name, index) {
+            let place = |index| {
+                let table = SettingKey::dotted("checks").index(index);
+                &tree.nearest(&table.name("name")).span
+            };
+            let message = format!("two checks have the name {name:?}");
+            let hint = format!(
+                "the other one is at {}; give each check its own name",
+                place(first)
+            );
+            let error = Diagnostic::new(place(index).clone(), &message);
+            return Err(error.hint(hint).into());
+        }
+    }
+    Ok(())
 }
 
 impl ResolvedConfig {
@@ -251,7 +277,7 @@ impl ResolvedConfig {
             } else {
                 table.name(key)
             };
-            ConfigError(Diagnostic::new(tree.nearest(&key).span.clone(), message))
+            ConfigError::from(Diagnostic::new(tree.nearest(&key).span.clone(), message))
         };
         let mut agents =
             agent::resolve_agents(&config.agents).map_err(|(name, (key, message))| {
@@ -264,6 +290,7 @@ impl ResolvedConfig {
             let own = prices.iter().find(|(name, _)| is_same(name, model));
             agent.price = own.map(|(_, price)| price.into());
         }
+        reject_duplicate_names(&config.checks, &tree)?;
         let mut checks = Vec::new();
         for (index, check) in config.checks.into_iter().enumerate() {
             let step = check.into_step().map_err(|(key, message)| {

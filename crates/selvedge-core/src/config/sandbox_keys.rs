@@ -38,9 +38,9 @@ pub(super) fn check_sandbox_keys(layer: &ConfigNode) -> Result<(), ConfigError> 
                 "a repository's configuration must not loosen the sandbox with `sandbox.{name}`"
             );
             let hint = "set it in your own ~/.config/selvedge/config.toml, or use --sandbox";
-            return Err(ConfigError(
-                Diagnostic::new(node.key_span.clone(), &message).hint(hint.to_owned()),
-            ));
+            return Err(Diagnostic::new(node.key_span.clone(), &message)
+                .hint(hint)
+                .into());
         }
     }
     Ok(())

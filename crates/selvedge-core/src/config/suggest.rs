@@ -8,14 +8,25 @@ use super::key::{KeySegment, SettingKey};
 /// Minimum Jaro-Winkler similarity of two words at which one may be a typo of the other.
 const MIN_SIMILARITY: f64 = 0.8;
 
+/// How much more similar a key of another table must be than one of the same table.
+const ELSEWHERE_MARGIN: f64 = 0.05;
+
 /// Returns the element of `known` that is most similar to `word`, if any is similar enough.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = known.into_iter().map(|candidate| (candidate, candidate));
+    nearest_scored(word, scored).map(|(_, candidate)| candidate)
+}
+
+/// Returns the value whose name is most similar to `word`, and the similarity.
+fn nearest_scored<'a, T>(
+    word: &str,
+    known: impl IntoIterator<Item = (&'a str, T)>,
+) -> Option<(f64, T)> {
     known
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
+        .map(|(name, value)| (strsim::jaro_winkler(word, name), value))
         .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, candidate)| candidate)
 }
 
 /// Suggests a key to use instead of an unknown one.
@@ -24,16 +35,22 @@ pub(super) fn suggest_key(key: &SettingKey) -> Option<String> {
     let (table, name) = key.split_last();
     let name = name?;
     let names = names_in(&schema, &table);
-    if let Some(near) = nearest(name, names.iter().map(String::as_str)) {
-        return Some(format!("did you mean `{near}`?"));
+    let here = nearest_scored(name, names.iter().map(|name| (name.as_str(), name)));
+    let all = all_keys(&schema);
+    let elsewhere = all
+        .iter()
+        .filter_map(|key| Some((key.split_last().1?, key)));
+    let elsewhere = nearest_scored(name, elsewhere);
+    match (here, elsewhere) {
+        (Some((near, _)), Some((far, key))) if far > near + ELSEWHERE_MARGIN => {
+            Some(format!("did you mean `{key}`?"))
+        }
+        (Some((_, key)), _) => Some(format!("did you mean `{key}`?")),
+        (None, Some((similarity, key))) if similarity > 1.0 - ELSEWHERE_MARGIN => {
+            Some(format!("did you mean `{key}`?"))
+        }
+        (None, _) => (!names.is_empty()).then(|| format!("valid keys: {}", names.join(", "))),
     }
-    let elsewhere = all_keys(&schema)
-        .into_iter()
-        .find(|key| key.split_last().1 == Some(name));
-    if let Some(elsewhere) = elsewhere {
-        return Some(format!("did you mean `{elsewhere}`?"));
-    }
-    (!names.is_empty()).then(|| format!("valid keys: {}", names.join(", ")))
 }
 
 /// The keys that a table may have.

@@ -52,7 +52,7 @@ impl ConfigNode {
                 source: Arc::clone(source),
                 span: error.span().unwrap_or(0..0),
             };
-            ConfigError(Diagnostic::new(place, error.message()))
+            ConfigError::from(Diagnostic::new(place, error.message()))
         };
         let table = DeTable::parse(source.text().unwrap_or_default()).map_err(|e| failed(&e))?;
         let span = table.span();

@@ -38,6 +38,7 @@ impl FromStr for HumanDuration {
         match u64::try_from(duration.as_millis()) {
             Ok(0) => refuse("too short"),
             Ok(milliseconds) => Ok(Self(milliseconds)),
+            Err(_) if duration.is_negative() => refuse("negative"),
             Err(_) => refuse("out of range"),
         }
     }

@@ -35,6 +35,7 @@ mod verify;
 
 use std::path::{Path, PathBuf};
 
+use selvedge_core::config::Diagnostic;
 use selvedge_core::model::RunId;
 use selvedge_store::SqliteJournal;
 
@@ -42,7 +43,10 @@ use crate::cli::CliCommand;
 use crate::error::CliError;
 use crate::local::{StateDir, WorkspaceRuns};
 use crate::output::{OutputFormat, OutputOptions, ReportArgs, ReportOutputs, print_notice};
-use crate::settings::{self, DiagnosticSeverity, LoadedSettings, SettingsError, environment};
+use crate::settings::{
+    self, DiagnosticSeverity, LoadedSettings, SettingsError, diagnostic_error, environment,
+    print_diagnostic,
+};
 
 pub(crate) fn run(command: CliCommand) -> Result<u8, CliError> {
     match command {
@@ -134,21 +138,19 @@ fn load_settings(
     flags: &selvedge_core::config::Flags,
     environment: &[(String, String)],
 ) -> Result<LoadedSettings, CliError> {
-    let styled = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+    let print_warnings = |warnings: &[Diagnostic]| {
+        for warning in warnings {
+            print_diagnostic(warning, DiagnosticSeverity::Warning);
+        }
+    };
     let settings = settings::load(dir, flags, environment).map_err(|error| match error {
-        SettingsError::Invalid(error) => CliError::prerendered(settings::render_diagnostic(
-            &error.0,
-            DiagnosticSeverity::Error,
-            styled,
-        )),
+        SettingsError::Invalid(error) => {
+            print_warnings(&error.warnings);
+            diagnostic_error(&error.diagnostic)
+        }
         error @ SettingsError::Unreadable { .. } => CliError::usage(error),
     })?;
-    for warning in &settings.resolved.warnings {
-        errln!(
-            "{}",
-            settings::render_diagnostic(warning, DiagnosticSeverity::Warning, styled)
-        );
-    }
+    print_warnings(&settings.resolved.warnings);
     Ok(settings)
 }
 

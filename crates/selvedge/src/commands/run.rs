@@ -16,7 +16,7 @@ use crate::cli::RunArgs;
 use crate::error::CliError;
 use crate::local::{IsolatedClone, StateDir};
 use crate::output::{OutputOptions, print_notice};
-use crate::settings::{DiagnosticSeverity, render_diagnostic};
+use crate::settings::{DiagnosticSeverity, print_diagnostic};
 use crate::{launch, resolve};
 
 pub(super) fn run(args: &RunArgs) -> Result<u8, CliError> {
@@ -74,10 +74,7 @@ fn start_run(
     let in_git = is_in_git(home, &dir)?;
     let print_notices = |agent: &str, notices: &[String]| {
         for diagnostic in settings.set_by_repository(agent) {
-            errln!(
-                "{}",
-                render_diagnostic(&diagnostic, DiagnosticSeverity::Note, false)
-            );
+            print_diagnostic(&diagnostic, DiagnosticSeverity::Note);
         }
         for text in notices {
             print_notice(text);

@@ -87,7 +87,17 @@ fn spec_with_agents(
     agent: AgentSpec,
     escalation: Vec<AgentSpec>,
 ) -> Result<ResolvedSpec<RunSpec>, CliError> {
-    let verification = verification_plan(task, settings, dir, in_git)?;
+    if dir.to_str().is_none() {
+        return Err(
+            CliError::usage(format!("cannot run in {}: its path is not UTF-8", dir.display()))
+                .hint("rename the directory, or work in a copy of it: runs are stored with their paths as text"),
+        );
+    }
+    let plan = configured_plan(task, settings, dir, in_git)?;
+    let verification = plan.ok_or_else(|| {
+        no_checks_error("a run without checks is rejected")
+            .hint("or run without verification: --no-verify")
+    })?;
     let snapshots = settings.snapshots && in_git;
     let tier = task.verification_tier.unwrap_or(settings.verification_tier);
     let judging = resolve_judging(
@@ -246,15 +256,32 @@ fn validated_retries(task: &Task, settings: &ResolvedConfig) -> Result<u32, CliE
     )
 }
 
-/// The checks of a run. A run without checks is rejected, because nothing would verify it.
+/// The checks of a command that does nothing else than to run them.
 pub(crate) fn verification_plan(
     task: &Task,
     settings: &ResolvedConfig,
     dir: &Path,
     in_git: bool,
 ) -> Result<VerificationPlan, CliError> {
+    let plan = configured_plan(task, settings, dir, in_git)?;
+    plan.ok_or_else(|| no_checks_error("there are no checks to run"))
+}
+
+fn no_checks_error(message: &str) -> CliError {
+    CliError::usage(message)
+        .hint("add one: --check 'cargo test' (as often as you like)")
+        .hint("or detect checks and write them to selvedge.toml: selvedge init")
+}
+
+/// The checks of a task. `None` if there are none although they are wanted: nothing would verify the work.
+fn configured_plan(
+    task: &Task,
+    settings: &ResolvedConfig,
+    dir: &Path,
+    in_git: bool,
+) -> Result<Option<VerificationPlan>, CliError> {
     if task.skip_verification {
-        return Ok(VerificationPlan::Skip);
+        return Ok(Some(VerificationPlan::Skip));
     }
     let outputs = task
         .expected_outputs
@@ -263,18 +290,15 @@ pub(crate) fn verification_plan(
     let configured_steps = task.verification_steps.as_ref().unwrap_or(&settings.checks);
     let steps: Vec<Step> = outputs.chain(configured_steps.iter().cloned()).collect();
     if steps.is_empty() && task.verification_steps.is_some() {
-        return Ok(VerificationPlan::AutoPass);
+        return Ok(Some(VerificationPlan::AutoPass));
     }
     if steps.is_empty() {
-        return Err(CliError::usage("a run without checks is rejected")
-            .hint("add one: --check 'cargo test' (as often as you like)")
-            .hint("or detect checks and write them to selvedge.toml: selvedge init")
-            .hint("or run without verification: --no-verify"));
+        return Ok(None);
     }
     for step in &steps {
         validate_check(step, settings, dir, in_git)?;
     }
-    Ok(VerificationPlan::Steps { steps })
+    Ok(Some(VerificationPlan::Steps { steps }))
 }
 
 /// Rejects a check that can never run, before any money is spent on an agent.

@@ -15,7 +15,7 @@ use selvedge_engine::environment::host_env;
 
 pub(crate) use directories::BaseDirectories;
 pub(crate) use find::{REPOSITORY_FILE, find_repository_file, git_root};
-pub(crate) use render::{DiagnosticSeverity, render_diagnostic};
+pub(crate) use render::{DiagnosticSeverity, diagnostic_error, print_diagnostic};
 
 /// Size limit for a settings file, in bytes.
 const MAX_SETTINGS_BYTES: u64 = 1 << 20;
@@ -52,7 +52,7 @@ impl SettingsError {
     /// Whether a repository's file causes it, which is the same on every machine.
     pub(crate) fn is_of_repository(&self) -> bool {
         match self {
-            Self::Invalid(ConfigError(diagnostic)) => diagnostic.span.source.is_repository(),
+            Self::Invalid(error) => error.diagnostic.span.source.is_repository(),
             Self::Unreadable { path, .. } => path.ends_with(REPOSITORY_FILE),
         }
     }

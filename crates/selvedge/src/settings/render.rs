@@ -1,8 +1,10 @@
-//! Renders a diagnostic: message, source line and hint.
+//! Shows a diagnostic: message, source line and hint.
 
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use selvedge_core::config::{ConfigSource, Diagnostic};
+
+use crate::error::{CliError, print_hint};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DiagnosticSeverity {
@@ -14,11 +16,34 @@ pub(crate) enum DiagnosticSeverity {
     Note,
 }
 
-/// Renders without a trailing newline; `styled` adds colours.
-pub(crate) fn render_diagnostic(
+/// Prints a diagnostic to standard error, with its hint.
+pub(crate) fn print_diagnostic(diagnostic: &Diagnostic, severity: DiagnosticSeverity) {
+    errln!("{}", render(diagnostic, severity, has_styles()));
+    if let Some(hint) = &diagnostic.hint {
+        print_hint(hint);
+    }
+}
+
+/// A usage error that shows a diagnostic.
+pub(crate) fn diagnostic_error(diagnostic: &Diagnostic) -> CliError {
+    let rendered = render(diagnostic, DiagnosticSeverity::Error, has_styles());
+    let error = CliError::prerendered(rendered);
+    match &diagnostic.hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// Whether standard error shows styles.
+fn has_styles() -> bool {
+    anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never
+}
+
+/// Renders everything except for the hint, without a trailing newline.
+pub(super) fn render(
     diagnostic: &Diagnostic,
     severity: DiagnosticSeverity,
-    styled: bool,
+    has_styles: bool,
 ) -> String {
     let level = match severity {
         DiagnosticSeverity::Error => Level::ERROR,
@@ -41,11 +66,8 @@ pub(crate) fn render_diagnostic(
         Some(_) => diagnostic.message.clone(),
         None => format!("{location}: {}", diagnostic.message),
     };
-    let mut group = level.primary_title(title).elements(snippet);
-    if let Some(hint) = &diagnostic.hint {
-        group = group.element(Level::HELP.message(hint.as_str()));
-    }
-    let renderer = if styled {
+    let group = level.primary_title(title).elements(snippet);
+    let renderer = if has_styles {
         Renderer::styled()
     } else {
         Renderer::plain()

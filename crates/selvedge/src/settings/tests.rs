@@ -6,10 +6,8 @@ use std::path::Path;
 use selvedge_core::config::Flags;
 use tempfile::TempDir;
 
-use super::{
-    BaseDirectories, DiagnosticSeverity, SettingsError, find_repository_file, load,
-    render_diagnostic,
-};
+use super::render::render;
+use super::{BaseDirectories, DiagnosticSeverity, SettingsError, find_repository_file, load};
 
 /// A home directory and a repository with a directory in it.
 struct World {
@@ -144,7 +142,7 @@ fn settings_unreadable_file_is_an_error() {
 }
 
 #[test]
-fn settings_errors_show_line_and_hint() {
+fn settings_errors_show_the_line() {
     let world = World::new();
     world.write(
         "repository/selvedge.toml",
@@ -153,7 +151,7 @@ fn settings_errors_show_line_and_hint() {
     let warnings = world.load("repository").unwrap().resolved.warnings;
     let shown: Vec<_> = warnings
         .iter()
-        .map(|warning| render_diagnostic(warning, DiagnosticSeverity::Warning, false))
+        .map(|warning| render(warning, DiagnosticSeverity::Warning, false))
         .collect();
     insta::assert_snapshot!(shown.join("\n\n"));
 
@@ -164,12 +162,8 @@ fn settings_errors_show_line_and_hint() {
     let SettingsError::Invalid(error) = world.load("repository").unwrap_err() else {
         panic!("an invalid file")
     };
-    insta::assert_snapshot!(render_diagnostic(
-        &error.0,
-        DiagnosticSeverity::Error,
-        false
-    ));
-    assert!(render_diagnostic(&error.0, DiagnosticSeverity::Error, true).contains("\u{1b}["));
+    insta::assert_snapshot!(render(&error.diagnostic, DiagnosticSeverity::Error, false));
+    assert!(render(&error.diagnostic, DiagnosticSeverity::Error, true).contains("\u{1b}["));
 
     world.write("repository/selvedge.toml", "");
     let flags = Flags {
@@ -180,9 +174,5 @@ fn settings_errors_show_line_and_hint() {
     let SettingsError::Invalid(error) = error else {
         panic!("an invalid flag")
     };
-    insta::assert_snapshot!(render_diagnostic(
-        &error.0,
-        DiagnosticSeverity::Error,
-        false
-    ));
+    insta::assert_snapshot!(render(&error.diagnostic, DiagnosticSeverity::Error, false));
 }

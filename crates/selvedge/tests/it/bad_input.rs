@@ -1,5 +1,8 @@
 //! Invalid input: the message, its hint, and that nothing was run.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use crate::fixtures::{agent, env_with_repo};
 use selvedge_testkit::{TestEnv, assert_contains};
 
@@ -28,6 +31,33 @@ fn run_without_checks_is_rejected() {
             "--no-verify",
         ],
     );
+}
+
+#[test]
+fn commands_without_checks_suggest_only_their_own_options() {
+    let env = env_with_repo();
+    for command in ["verify", "known-failures"] {
+        let message = refused(&env, &[command]);
+        assert_contains(&message, &["no checks to run", "--check", "selvedge init"]);
+        assert!(!message.contains("--no-verify"), "{message}");
+    }
+}
+
+#[test]
+fn run_in_directory_that_is_not_utf8_is_rejected() {
+    let env = env_with_repo();
+    let name = OsStr::from_bytes(b"caf\xe9");
+    let dir = env.work_dir().join(name);
+    // Not every file system has such names.
+    if std::fs::create_dir(&dir).is_err() {
+        return;
+    }
+    let run = ["run", "x", "--agent-cmd", "true", "--check", "true"];
+    let out = env.selvedge(run).dir(&dir).run();
+    out.assert_code(2);
+    assert_contains(&out.stderr, &["caf\u{fffd}", "not UTF-8", "hint: rename"]);
+    let verify = env.selvedge(["verify", "--check", "true"]).dir(&dir);
+    verify.run().assert_code(0);
 }
 
 #[test]
@@ -125,6 +155,48 @@ fn settings_of_wrong_type_are_rejected_with_location() {
     );
     let message = refused(&env, &["run", "do it", "--check", "true"]);
     assert_contains(&message, &["selvedge.toml", "4", "max_retries"]);
+}
+
+#[test]
+fn settings_errors_come_with_earlier_warnings_and_hints() {
+    let env = env_with_repo();
+    env.write(
+        "selvedge.toml",
+        "[limits]\nmax_retries = 1\n\n[[checks]]\nname = \"tests\"\nrunn = \"true\"\n",
+    );
+    insta::assert_snapshot!(refused(&env, &["verify"]), @r#"
+    warning: unknown key `limits.max_retries`, ignored
+     --> selvedge.toml:2:1
+      |
+    2 | max_retries = 1
+      | ^^^^^^^^^^^
+      hint: did you mean `verification.max_retries`?
+    warning: unknown key `checks[0].runn`, ignored
+     --> selvedge.toml:6:1
+      |
+    6 | runn = "true"
+      | ^^^^
+      hint: did you mean `run`?
+    error: `command` checks need `run`
+     --> selvedge.toml:4:1
+      |
+    4 | [[checks]]
+      | ^^^^^^^^^^
+      hint: add the command, such as run = "cargo test"
+    "#);
+
+    env.write(
+        "selvedge.toml",
+        "[[checks]]\nname = \"a\"\nrun = \"true\"\n\n[[checks]]\nname = \"a\"\nrun = \"false\"\n",
+    );
+    insta::assert_snapshot!(refused(&env, &["verify"]), @r#"
+    error: two checks have the name "a"
+     --> selvedge.toml:6:8
+      |
+    6 | name = "a"
+      |        ^^^
+      hint: the other one is at selvedge.toml:2:8; give each check its own name
+    "#);
 }
 
 #[test]
@@ -231,7 +303,12 @@ fn run_in_busy_directory_is_rejected_with_the_first_id() {
     let second = env.selvedge(run).run();
     second.assert_code(2);
     let list = env.selvedge(["list", "--format", "json"]).run().json();
-    assert_contains(&second.stderr, &[list[0]["run_id"].as_str().unwrap()]);
+    let id = list[0]["run_id"].as_str().unwrap();
+    let short = &id[id.len() - 8..];
+    assert_contains(
+        &second.stderr,
+        &[&format!("run {short} is using this directory")],
+    );
     first.terminate();
     first.wait().assert_code(143);
 }

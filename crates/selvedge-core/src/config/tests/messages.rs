@@ -17,7 +17,7 @@ fn answered(files: &[&str]) -> String {
     for file in files {
         let mut diagnostics = Vec::new();
         match of_repository(file) {
-            Err(error) => diagnostics.push(("error", error.0)),
+            Err(error) => diagnostics.push(("error", error.diagnostic)),
             Ok(resolved) => diagnostics.extend(
                 resolved
                     .warnings
@@ -44,6 +44,8 @@ fn messages_for_unknown_keys() {
         &[
             "[verification]\ntimout = \"5s\"",
             "max_retries = 3",
+            "[limits]\nmax_retries = 3",
+            "[limits]\nmax_turn = 3",
             "[limits]\nfrobnicate = true",
             "[[checks]]\nrun = \"true\"\ncomand = \"x\"",
             "[agents.claude]\nmodle = \"opus\"",
@@ -134,6 +136,18 @@ fn messages_name_flags_and_variables() {
     let variable = ("SELVEDGE_AGNET".to_owned(), "ollama".to_owned());
     let resolved = resolve([ConfigLayer::environment([variable])]).unwrap();
     insta::assert_snapshot!(resolved.warnings[0], @"SELVEDGE_AGNET: unknown setting, ignored (did you mean `SELVEDGE_AGENT`?)");
+    let others = ["SELVEDGE_MAX_RETRIES", "SELVEDGE_TIMEOUT", "SELVEDGE_TOKEN"];
+    let others = others.map(|name| (name.to_owned(), "1m".to_owned()));
+    let resolved = resolve([ConfigLayer::environment(others)]).unwrap();
+    let warnings: String = resolved
+        .warnings
+        .iter()
+        .map(|it| format!("{it}\n"))
+        .collect();
+    insta::assert_snapshot!(warnings, @r"
+    SELVEDGE_MAX_RETRIES: unknown setting, ignored (did you mean `SELVEDGE_VERIFICATION_MAX_RETRIES`?)
+    SELVEDGE_TIMEOUT: unknown setting, ignored (did you mean `SELVEDGE_VERIFICATION_TIMEOUT` or `SELVEDGE_LIMITS_TIMEOUT` or `SELVEDGE_SETUP_TIMEOUT`?)
+    ");
 }
 
 #[test]
