@@ -87,9 +87,9 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l on-usage-limit
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l dir -d 'Directory to work in [default: current directory]' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l repo -d 'Work in a clone of this repository: a URL, `user@host:path` or a directory. The branch `selvedge/RUN` stays in the clone, or is pushed with --push' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l rev -d 'Branch, tag or commit from which the clone begins [default: the commit that is checked out there]' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l format -d 'Output format; `jsonl` prints one event per line, and then the result' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l junit -d 'JUnit XML, with a suite for each attempt and a case for each check' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l sarif -d 'SARIF 2.1.0: failures with their locations, for annotations on code hosts' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l markdown -d 'Markdown summary' -r -F
@@ -109,9 +109,9 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand run" -l step-summary -
 complete -c selvedge -n "__fish_selvedge_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand demo" -l agent -d 'Use this agent instead of the scripted one' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand demo" -l dir -d 'Directory for the sample repository [default: a new temporary directory]' -r -f -a "(__fish_complete_directories)"
-complete -c selvedge -n "__fish_selvedge_using_subcommand demo" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand demo" -l format -d 'Output format; `jsonl` prints one event per line, and then the result' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand demo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand init" -l dir -d 'Directory of the repository [default: current directory]' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand init" -l check-timeout -d 'Time limit for each check' -r
@@ -120,9 +120,9 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand init" -l skip-check-ru
 complete -c selvedge -n "__fish_selvedge_using_subcommand init" -l dry-run -d 'Print the file instead of writing it'
 complete -c selvedge -n "__fish_selvedge_using_subcommand init" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l dir -d 'Directory whose settings apply [default: current directory]' -r -f -a "(__fish_complete_directories)"
-complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l format -d 'Output format; `jsonl` prints one finding per line' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -l format -d 'Output format; `jsonl` prints one finding per line' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l check -d 'Command that must exit with 0. Repeatable; replaces the configured checks' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l verification-timeout -d 'Time limit for each verification [default: 120s]' -r
@@ -137,9 +137,9 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l task -d 'De
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l judge -d 'Configured agent that judges. Repeatable' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l max-cost -d 'Maximum cost of judges' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l dir -d 'Directory to work in [default: current directory]' -r -f -a "(__fish_complete_directories)"
-complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l format -d 'Output format; `json` prints the report' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l format -d 'Output format; `json` prints the report' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l junit -d 'JUnit XML, with a suite for each attempt and a case for each check' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l sarif -d 'SARIF 2.1.0: failures with their locations, for annotations on code hosts' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand verify" -l markdown -d 'Markdown summary' -r -F
@@ -159,24 +159,24 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l cmd -d 'Com
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l passing-output -d 'Output of the last passing run; lines that it also contains are not failures' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l exit -d 'Exit code of the command. Without it, the digest never reports success' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l tokens -d 'Maximum length of the digest, in tokens (o200k)' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l format -d 'Output format; `json` and `jsonl` print the findings as one object' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -l format -d 'Output format; `json` and `jsonl` print the findings as one object' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand digest" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l dir -d 'Only runs in this directory' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l limit -d 'Maximum number of runs' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l format -d 'Output format; `jsonl` prints one run per line' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l format -d 'Output format; `jsonl` prints one run per line' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -l open -d 'Only runs that have not ended'
 complete -c selvedge -n "__fish_selvedge_using_subcommand list" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l attempt -d 'Show only this attempt' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l check -d 'Print the complete output of this check, numbered from 1. Needs --attempt if the run has several' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l format -d 'Output format; `jsonl` prints the events' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l format -d 'Output format; `jsonl` prints the events' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l junit -d 'JUnit XML, with a suite for each attempt and a case for each check' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l sarif -d 'SARIF 2.1.0: failures with their locations, for annotations on code hosts' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l markdown -d 'Markdown summary' -r -F
@@ -192,20 +192,20 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand show" -l step-summary 
 complete -c selvedge -n "__fish_selvedge_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand stats" -l dir -d 'Only runs in this directory' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand stats" -l days -d 'Only runs of the last N days' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand stats" -l format -d 'Output format; `json` and `jsonl` print one object' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand stats" -l format -d 'Output format; `json` and `jsonl` print one object' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand stats" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand stats" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand stats" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand ui" -l port -d 'Port on the loopback address [default: any free port]' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand ui" -l format -d 'Output format; `json` and `jsonl` print the link as an object' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand ui" -l format -d 'Output format; `json` and `jsonl` print the link as an object' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand ui" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l format -d 'Output format; `jsonl` prints one event per line, and then the result' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l junit -d 'JUnit XML, with a suite for each attempt and a case for each check' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l sarif -d 'SARIF 2.1.0: failures with their locations, for annotations on code hosts' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand resume" -l markdown -d 'Markdown summary' -r -F
@@ -221,9 +221,9 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand restore" -s h -l help 
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l attempt -d 'Fail if an attempt other than this one is awaiting review' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l tree -d 'Fail if a tree other than this one is awaiting review' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l reason -d 'Reason for the decision' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l format -d 'Output format; `jsonl` prints one event per line, and then the result' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand review" -l accept -d 'Accept the work: the run ends as verified, by you'
@@ -249,25 +249,25 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l priority -d
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l idempotency-key -d 'Key that identifies the task: submitting it again with the same key creates no new task' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l schedule -d 'Submit the task again and again: a cron expression of five fields, in UTC unless it ends with a time zone (`0 3 * * MON-FRI Europe/Berlin`). See `selvedge schedules`' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l schedule-name -d 'Name of the schedule [default: the beginning of the description]' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l format -d 'Output format; with --watch, `jsonl` prints one event per line, and then the result' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l attempts -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l max-attempts -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l watch -d 'Follow the task until it ends; the exit code is then that of `run`'
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand watch" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand watch" -l format -d 'Output format; `jsonl` prints one event per line, and then the result' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand watch" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand watch" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -l reason -d 'Reason for the cancellation' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -l format -d 'Output format; `json` and `jsonl` print one object' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand cancel" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -275,23 +275,23 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l agent -d 'On
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l worker -d 'Only tasks that this worker held last' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l label -d 'Only tasks that require this label' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l search -d 'Only tasks with this text in their description, repository or workspace' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l format -d 'Output format; with --watch, `jsonl` prints one event per line, and then the result' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l dead -d 'Retry all tasks that ended `dead`, because the infrastructure failed too often, and were not retried before'
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -l watch -d 'Follow the new task until it ends; the exit code is then that of `run`'
 complete -c selvedge -n "__fish_selvedge_using_subcommand retry" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand workers" -l format -d 'Output format; `jsonl` prints one worker per line' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand workers" -l format -d 'Output format; `jsonl` prints one worker per line' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand workers" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand workers" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand workers" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fish_seen_subcommand_from add show update remove help" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fish_seen_subcommand_from add show update remove help" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fish_seen_subcommand_from add show update remove help" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fish_seen_subcommand_from add show update remove help" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fish_seen_subcommand_from add show update remove help" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -306,15 +306,15 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_s
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l max-cost-usd-per-day -d 'Cost in US dollars, or `none`, from which queued tasks wait for the next day' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l max-running-per-submitter -d 'Maximum number of running tasks of one submitter, or `none`' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l max-cost-usd-per-day-per-submitter -d 'Cost in US dollars, or `none`, from which queued tasks of one submitter wait for the next day' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from show" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from show" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from show" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from show" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -324,16 +324,16 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_s
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l max-cost-usd-per-day -d 'Cost in US dollars, or `none`, from which queued tasks wait for the next day' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l max-running-per-submitter -d 'Maximum number of running tasks of one submitter, or `none`' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l max-cost-usd-per-day-per-submitter -d 'Cost in US dollars, or `none`, from which queued tasks of one submitter wait for the next day' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -l any-repository -d 'Allow all repositories'
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from update" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from remove" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from remove" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from remove" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from remove" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -343,9 +343,9 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_s
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from help" -f -a "remove" -d 'Delete a project that has no unfinished tasks. Its tokens are revoked, its webhooks and schedules removed'
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and not __fish_seen_subcommand_from add revoke sessions end-session help" -l project -d 'List the tokens of this project; for administrators of the project `default`' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and not __fish_seen_subcommand_from add revoke sessions end-session help" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and not __fish_seen_subcommand_from add revoke sessions end-session help" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and not __fish_seen_subcommand_from add revoke sessions end-session help" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and not __fish_seen_subcommand_from add revoke sessions end-session help" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and not __fish_seen_subcommand_from add revoke sessions end-session help" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -361,27 +361,27 @@ admin\t'Manage tokens, and everything that `submit` permits'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l project -d 'Project of the token [default: the project of your own token]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l days -d 'Number of days until the token expires' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l out -d 'Write the secret to this new file, readable only by you, instead of printing it' -r -F
-complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from revoke" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from revoke" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from revoke" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from revoke" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from revoke" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from sessions" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from sessions" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from sessions" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from sessions" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from sessions" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from end-session" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from end-session" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from end-session" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from end-session" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand tokens; and __fish_seen_subcommand_from end-session" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -395,15 +395,15 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l actor -d 'En
 complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l action -d 'Entries with this action, such as `task.cancel`' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l subject -d 'Entries about the task, token, session, webhook or schedule with this id' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l limit -d 'Maximum number of entries [default: 50; `jsonl`: all]' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l format -d 'Output format; `jsonl` prints all entries, oldest first, one per line' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l format -d 'Output format; `jsonl` prints all entries, oldest first, one per line' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand audit" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and not __fish_seen_subcommand_from pause resume remove help" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and not __fish_seen_subcommand_from pause resume remove help" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and not __fish_seen_subcommand_from pause resume remove help" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and not __fish_seen_subcommand_from pause resume remove help" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and not __fish_seen_subcommand_from pause resume remove help" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -411,21 +411,21 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and not __f
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and not __fish_seen_subcommand_from pause resume remove help" -f -a "resume" -d 'Submit tasks again, beginning with the next due time'
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and not __fish_seen_subcommand_from pause resume remove help" -f -a "remove" -d 'Remove a schedule. Tasks that it has submitted stay'
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and not __fish_seen_subcommand_from pause resume remove help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from pause" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from pause" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from pause" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from pause" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from resume" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from resume" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from resume" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from resume" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from remove" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from remove" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from remove" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from remove" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -433,9 +433,9 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from help" -f -a "resume" -d 'Submit tasks again, beginning with the next due time'
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from help" -f -a "remove" -d 'Remove a schedule. Tasks that it has submitted stay'
 complete -c selvedge -n "__fish_selvedge_using_subcommand schedules; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and not __fish_seen_subcommand_from add remove deliveries help" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and not __fish_seen_subcommand_from add remove deliveries help" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and not __fish_seen_subcommand_from add remove deliveries help" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and not __fish_seen_subcommand_from add remove deliveries help" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and not __fish_seen_subcommand_from add remove deliveries help" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -449,22 +449,22 @@ task.dead\t'A task was given up after infrastructure failures'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from add" -l body -d 'Form of the requests' -r -f -a "json\t'JSON for programs'
 slack\t'A message for an incoming webhook of Slack'
 teams\t'An Adaptive Card for a workflow of Microsoft Teams'"
-complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from add" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from add" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from add" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from add" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from add" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from remove" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from remove" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from remove" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from remove" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from deliveries" -l limit -d 'Maximum number of deliveries' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from deliveries" -l format -d 'Output format' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from deliveries" -l format -d 'Output format' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from deliveries" -l hub -d 'Hub URL, such as `https://hub.example` [default: $SELVEDGE_HUB]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from deliveries" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand webhooks; and __fish_seen_subcommand_from deliveries" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -497,11 +497,11 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_see
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from help" -f -a "keygen" -d 'Generate a key pair to sign attestations: the private key in FILE, the public key in FILE.pub'
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Verify an attestation: its signature, and that it states that the files of this directory are verified'
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c selvedge -n "__fish_selvedge_using_subcommand install" -l dir -d 'Directory to set up [default: the repository of the current directory]' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand install" -l dir -d 'Directory instead of the repository of the current directory' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand install" -l user -d 'In your own settings, for all directories, instead of the repository\'s'
 complete -c selvedge -n "__fish_selvedge_using_subcommand install" -l dry-run -d 'Print the changes without making them'
 complete -c selvedge -n "__fish_selvedge_using_subcommand install" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand uninstall" -l dir -d 'Directory to set up [default: the repository of the current directory]' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand uninstall" -l dir -d 'Directory instead of the repository of the current directory' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand uninstall" -l user -d 'In your own settings, for all directories, instead of the repository\'s'
 complete -c selvedge -n "__fish_selvedge_using_subcommand uninstall" -l dry-run -d 'Print the changes without making them'
 complete -c selvedge -n "__fish_selvedge_using_subcommand uninstall" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -510,9 +510,9 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand hook" -l dir -d 'Direc
 complete -c selvedge -n "__fish_selvedge_using_subcommand hook" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand mcp" -l dir -d 'Directory of the project that tools work in [default: current directory]' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand mcp" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -l format -d 'Output format; `json` and `jsonl` print one object' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -l format -d 'Output format; `json` and `jsonl` print one object' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -l failed -d 'Also remove clones and copies of runs that are not verified; their work is lost unless it is on a branch'
 complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -l dry-run -d 'Show what would be removed, without removing it'
 complete -c selvedge -n "__fish_selvedge_using_subcommand gc" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -572,9 +572,9 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -f -a "default" -d 'Print the default settings, with a description of every key'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and not __fish_seen_subcommand_from show default help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from show" -l dir -d 'Directory whose settings are shown [default: current directory]' -r -f -a "(__fish_complete_directories)"
-complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from show" -l format -d 'Output format; `json` and `jsonl` print one object' -r -f -a "human\t'Text: live progress on a terminal, plain lines elsewhere'
-json\t'One JSON object at the end'
-jsonl\t'One JSON object per event and line; the last one is the result'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from show" -l format -d 'Output format; `json` and `jsonl` print one object' -r -f -a "human\t'Text for people'
+json\t'One JSON value'
+jsonl\t'One JSON value per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from default" -s h -l help -d 'Print help'
 complete -c selvedge -n "__fish_selvedge_using_subcommand config; and __fish_seen_subcommand_from help" -f -a "show" -d 'Print the effective settings and their origins'

@@ -5,6 +5,7 @@ mod attest;
 mod audit;
 mod checks;
 mod dashboard;
+mod errors;
 mod fleet;
 mod help;
 mod hub;
@@ -16,15 +17,18 @@ mod run;
 mod schedules;
 mod server_settings;
 mod tokens;
+mod values;
 mod webhooks;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use checks::CheckArgs;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgGroup, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use selvedge_core::config::HumanDuration;
 use selvedge_core::model::TreeId;
 use selvedge_engine::environment::host_env;
+use values::{AT_LEAST_ONE, time, usd_amount, whole_number};
 
 use crate::error::CliError;
 use crate::hub_client::HubArgs;
@@ -34,6 +38,7 @@ pub(crate) use agents::{HookArgs, InstallArgs, McpArgs};
 pub(crate) use attest::AttestCommand;
 pub(crate) use audit::AuditArgs;
 pub(crate) use dashboard::{StatsArgs, UiArgs};
+pub(crate) use errors::render_error;
 pub(crate) use fleet::{
     CancelArgs, DeliverTo, RetryArgs, SubmitArgs, WatchArgs, WorkerArgs, WorkersArgs,
 };
@@ -63,7 +68,7 @@ pub(crate) enum ParseError {
 
 /// Parses the command line; `hub` and `worker` also take options from a file and from the environment.
 pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseError> {
-    let command = help::group_commands(Cli::command());
+    let command = values::allow_negative_numbers(help::group_commands(Cli::command()));
     // Not the current environment, from which secrets have been removed: the URL of a database may contain one.
     let environment: Vec<_> = host_env().into_iter().collect();
     let completed =
@@ -73,11 +78,14 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseError> {
         None => (args.to_vec(), Vec::new()),
     };
     let parsed = command
-        .try_get_matches_from(args)
+        .try_get_matches_from(&args)
         .and_then(|matches| Cli::from_arg_matches(&matches));
-    let mut cli = parsed.map_err(|error| ParseError::Arguments {
-        notes: server_settings::origins_in(&error.to_string(), &settings),
-        error,
+    let mut cli = parsed.map_err(|mut error| {
+        errors::suggest_quotes(&mut error, &args);
+        ParseError::Arguments {
+            notes: server_settings::origins_in(&error.to_string(), &settings),
+            error,
+        }
     })?;
     match &mut cli.command {
         CliCommand::Hub(args) => args.config.settings = settings,
@@ -183,10 +191,12 @@ pub(crate) enum CliCommand {
     ///
     /// Writes files of its own and entries in the agent's settings; the rest of the settings is not touched. Running
     /// it again changes nothing. Then start the agent as usual.
+    #[command(after_help = agents::ABOUT_INSTALL)]
     Install(InstallArgs),
     /// Remove what `selvedge install` set up.
     ///
     /// Removes only entries and files of Selvedge. A file of its own that was changed since is kept.
+    #[command(after_help = agents::ABOUT_UNINSTALL)]
     Uninstall(InstallArgs),
     /// Answer the hooks of an agent that you started: its stop gate.
     ///
@@ -242,7 +252,7 @@ pub(crate) struct DemoArgs {
     /// Directory for the sample repository [default: a new temporary directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
-    /// Output format.
+    /// Output format; `jsonl` prints one event per line, and then the result.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
 }
@@ -260,8 +270,8 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     pub(crate) skip_check_run: bool,
     /// Time limit for each check.
-    #[arg(long, value_name = "SECONDS", default_value_t = 300)]
-    pub(crate) check_timeout: u64,
+    #[arg(long, value_name = "TIME", default_value = "5m", allow_hyphen_values = true, value_parser = time)]
+    pub(crate) check_timeout: HumanDuration,
     /// Print the file instead of writing it.
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -302,6 +312,7 @@ pub(crate) struct VerifyArgs {
     #[arg(
         long,
         value_name = "N",
+        value_parser = whole_number::<u8>(1..=3, 2),
         requires_if("2", "base"),
         requires_if("3", "base")
     )]
@@ -316,7 +327,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long = "judge", value_name = "NAME")]
     pub(crate) judges: Vec<String>,
     /// Maximum cost of judges.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = usd_amount)]
     pub(crate) max_cost: Option<f64>,
     /// Directory to work in [default: current directory].
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
@@ -342,7 +353,7 @@ pub(crate) struct DigestArgs {
     #[arg(long, value_name = "CODE", allow_hyphen_values = true)]
     pub(crate) exit: Option<String>,
     /// Maximum length of the digest, in tokens (o200k).
-    #[arg(long, value_name = "N", default_value_t = selvedge_digest::DEFAULT_BUDGET_TOKENS)]
+    #[arg(long, value_name = "N", default_value_t = selvedge_digest::DEFAULT_BUDGET_TOKENS, value_parser = whole_number::<usize>(AT_LEAST_ONE, 1_000))]
     pub(crate) tokens: usize,
     /// Output format; `json` and `jsonl` print the findings as one object.
     #[arg(long, value_enum, default_value_t)]
@@ -352,10 +363,10 @@ pub(crate) struct DigestArgs {
 /// `selvedge gc`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Removes clones (run --isolated, --repo) and copies (run --best-of) of verified runs, snapshots of
-missing directories, verification rooms of ended runs (the files of a workspace's last one after
-seven days), cached baselines older than 30 days, and caches of agents that were unused for 30 days
-or exceed 10 GB in total. Journals, prompts and outputs of runs are kept. `selvedge doctor` shows
+Removes clones (run --isolated, --repo) and copies (run --best-of) of verified runs, snapshots of \
+missing directories, verification rooms of ended runs (the files of a workspace's last one after \
+seven days), cached baselines older than 30 days, and caches of agents that were unused for 30 days \
+or exceed 10 GB in total. Journals, prompts and outputs of runs are kept. `selvedge doctor` shows \
 how much space each takes.")]
 pub(crate) struct GcArgs {
     /// Also remove clones and copies of runs that are not verified; their work is lost unless it is on a branch.
@@ -379,7 +390,7 @@ pub(crate) struct ListArgs {
     #[arg(long)]
     pub(crate) open: bool,
     /// Maximum number of runs.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole_number::<usize>(AT_LEAST_ONE, 20))]
     pub(crate) limit: usize,
     /// Output format; `jsonl` prints one run per line.
     #[arg(long, value_enum, default_value_t)]
@@ -403,7 +414,7 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
     /// Show only this attempt.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u32>(AT_LEAST_ONE, 2))]
     pub(crate) attempt: Option<u32>,
     /// Print the changes as a unified diff: of one attempt with --attempt, otherwise of the whole run.
     #[arg(long, conflicts_with_all = ["check", "transcript"])]
@@ -412,7 +423,7 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     pub(crate) prompt: bool,
     /// Print the complete output of this check, numbered from 1. Needs --attempt if the run has several.
-    #[arg(long, value_name = "K", conflicts_with = "transcript")]
+    #[arg(long, value_name = "K", conflicts_with = "transcript", value_parser = whole_number::<usize>(AT_LEAST_ONE, 1))]
     pub(crate) check: Option<usize>,
     /// Print the complete output of the agent. Needs --attempt if the run has several.
     #[arg(long)]
@@ -435,7 +446,7 @@ pub(crate) struct ResumeArgs {
     /// the newest run of this directory].
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
-    /// Output format.
+    /// Output format; `jsonl` prints one event per line, and then the result.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
     /// Reports to write.
@@ -446,6 +457,7 @@ pub(crate) struct ResumeArgs {
 /// `selvedge restore`
 #[derive(Debug, Args)]
 #[command(
+    group(ArgGroup::new("files").args(["attempt", "original", "tree"]).required(true)),
     after_help = "Takes a snapshot of the current files first, and prints the command that restores them."
 )]
 pub(crate) struct RestoreArgs {
@@ -454,13 +466,13 @@ pub(crate) struct RestoreArgs {
     #[arg(value_name = "RUN")]
     pub(crate) run: Option<String>,
     /// Restore the files after this attempt.
-    #[arg(long, value_name = "N", required_unless_present_any = ["original", "tree"])]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u32>(AT_LEAST_ONE, 2))]
     pub(crate) attempt: Option<u32>,
     /// Restore the files from which the run began.
-    #[arg(long, conflicts_with = "attempt")]
+    #[arg(long)]
     pub(crate) original: bool,
     /// Restore this snapshot of the workspace, such as the files that an earlier restore replaced.
-    #[arg(long, value_name = "TREE", conflicts_with_all = ["attempt", "original"])]
+    #[arg(long, value_name = "TREE")]
     pub(crate) tree: Option<TreeId>,
 }
 

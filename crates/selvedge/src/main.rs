@@ -71,14 +71,14 @@ fn main() -> ExitCode {
             return ExitCode::from(final_exit_code(error.code));
         }
         Err(ParseError::Arguments { error, notes }) => {
-            let text = error.render();
+            let text = cli::render_error(&error);
             if error.use_stderr() {
-                err!("{}", text.ansi());
+                err!("{text}");
                 for note in notes {
                     print_notice(&note);
                 }
             } else {
-                out!("{}", text.ansi());
+                out!("{text}");
             }
             return ExitCode::from(final_exit_code(usage_exit_code(&error, &args)));
         }

@@ -34,7 +34,7 @@ pub(crate) enum AttestCommand {
 
 /// Examples for `attest --help`.
 pub(crate) const ABOUT: &str = "\
-`run`, `resume`, `verify` and `show` write attestations with --attest FILE, and sign them with
+`run`, `resume`, `verify` and `show` write attestations with --attest FILE, and sign them with \
 --attest-key KEY.
 
 Examples:

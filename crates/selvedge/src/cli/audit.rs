@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::values::{ANY_NUMBER, AT_LEAST_ONE, whole_number};
 use crate::hub_client::HubArgs;
 use crate::output::OutputFormat;
 
@@ -17,7 +18,7 @@ Examples:
   selvedge audit --format jsonl --after 4711          only those after number 4711")]
 pub(crate) struct AuditArgs {
     /// Entries after this number, oldest first.
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", value_parser = whole_number::<u64>(ANY_NUMBER, 4711))]
     pub(crate) after: Option<u64>,
     /// Entries of the token with this name.
     #[arg(long, value_name = "NAME")]
@@ -29,7 +30,7 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) subject: Option<String>,
     /// Maximum number of entries [default: 50; `jsonl`: all].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u64>(AT_LEAST_ONE, 50))]
     pub(crate) limit: Option<u64>,
     /// Output format; `jsonl` prints all entries, oldest first, one per line.
     #[arg(long, value_enum, default_value_t)]

@@ -3,6 +3,8 @@
 use clap::Args;
 use selvedge_core::config::Flags;
 
+use super::values::variable_name;
+
 /// Options of checks.
 #[derive(Debug, Default, Args)]
 pub(crate) struct CheckArgs {
@@ -10,14 +12,14 @@ pub(crate) struct CheckArgs {
     #[arg(long = "check", value_name = "CMD")]
     pub(crate) checks: Vec<String>,
     /// Time limit for each verification [default: 120s].
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) verification_timeout: Option<String>,
     /// Sandbox of agents and checks: `auto`, `bubblewrap`, `landlock`, `podman`, `docker` or `none`
     /// [default: auto].
     #[arg(long, value_name = "BACKEND")]
     pub(crate) sandbox: Option<String>,
     /// Environment variable that checks see, in addition to those that builds usually need. Repeatable.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = variable_name)]
     pub(crate) check_env: Vec<String>,
 }
 

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::values::whole_number;
 use crate::hub_client::HubArgs;
 use crate::output::OutputFormat;
 
 /// `selvedge ui`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The dashboard shows the runs in this machine's journal. It is read-only, except for reviews. It
+The dashboard shows the runs in this machine's journal. It is read-only, except for reviews. It \
 loads nothing from other hosts.")]
 pub(crate) struct UiArgs {
     /// Port on the loopback address [default: any free port].
@@ -18,7 +19,8 @@ pub(crate) struct UiArgs {
         long,
         value_name = "PORT",
         default_value_t = 0,
-        hide_default_value = true
+        hide_default_value = true,
+        value_parser = whole_number::<u16>(0..=65_535, 8080)
     )]
     pub(crate) port: u16,
     /// Output format; `json` and `jsonl` print the link as an object.
@@ -33,7 +35,7 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
     /// Only runs of the last N days.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u32>(1..=36_500, 30))]
     pub(crate) days: Option<u32>,
     /// Output format; `json` and `jsonl` print one object.
     #[arg(long, value_enum, default_value_t)]

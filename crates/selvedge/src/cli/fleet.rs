@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::run::{BudgetArgs, attempt_hints};
+use super::run::{BudgetArgs, RETRIES, attempt_hints};
 use super::server_settings::ServerConfigArgs;
+use super::values::{AT_LEAST_ONE, whole_number};
 use crate::hub_client::HubArgs;
 use crate::logging::LogFormat;
 use crate::output::OutputFormat;
@@ -13,17 +14,17 @@ use crate::output::OutputFormat;
 /// `selvedge worker`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Agents, models and checks come from this machine's settings (`selvedge config show`) and from those
+Agents, models and checks come from this machine's settings (`selvedge config show`) and from those \
 of a task's repository. Everyone who can submit tasks to the hub can run commands on this machine:
 run the worker as a separate user.
 
-After the first SIGTERM, the worker finishes its tasks and accepts no more; a second one releases
+After the first SIGTERM, the worker finishes its tasks and accepts no more; a second one releases \
 them.
 
-Every option can also be a key of the --config file (`slots = 4`, `labels = [\"linux\"]`) or a
+Every option can also be a key of the --config file (`slots = 4`, `labels = [\"linux\"]`) or a \
 variable (SELVEDGE_WORKER_SLOTS=4). Flags replace variables, and variables replace the file.
 
-Exit codes with --once: that of `run` for the task's outcome; 9 if the task was released or its
+Exit codes with --once: that of `run` for the task's outcome; 9 if the task was released or its \
 lease was lost; 12 if no task came within the idle timeout.
 
 Examples:
@@ -38,7 +39,7 @@ pub(crate) struct WorkerArgs {
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) labels: Vec<String>,
     /// Maximum number of tasks at the same time.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number::<u32>(1..=256, 4))]
     pub(crate) slots: u32,
     /// Directory for clones, outputs and the outbox [default: `worker` in the state directory].
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
@@ -53,7 +54,7 @@ pub(crate) struct WorkerArgs {
     #[arg(long)]
     pub(crate) once: bool,
     /// Exit after this time without a task.
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", value_parser = whole_number::<u64>(AT_LEAST_ONE, 60))]
     pub(crate) idle_timeout: Option<u64>,
     /// Exit with 0 whatever the outcome of the task, also if none came: for job controllers, which count other
     /// codes as failures of the job.
@@ -112,19 +113,19 @@ pub(crate) struct SubmitArgs {
     #[arg(long, value_name = "GLOB|TEST")]
     pub(crate) expect_test_changes: Vec<String>,
     /// Retries after the first attempt, 0 to 5 [default: the hub's].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u32>(RETRIES, 2))]
     pub(crate) retries: Option<u32>,
     /// Limits.
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
     /// Verification tier: 1 checks, 2 a judge, 3 a vote of judges.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u8>(1..=3, 2))]
     pub(crate) tier: Option<u8>,
     /// Labels that a worker must have.
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) labels: Vec<String>,
     /// Priority, 0 to 9; higher ones first.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u8>(0..=9, 5))]
     pub(crate) priority: Option<u8>,
     /// Key that identifies the task: submitting it again with the same key creates no new task.
     #[arg(long, value_name = "KEY")]
@@ -139,7 +140,7 @@ pub(crate) struct SubmitArgs {
     /// Follow the task until it ends; the exit code is then that of `run`.
     #[arg(long)]
     pub(crate) watch: bool,
-    /// Output format.
+    /// Output format; with --watch, `jsonl` prints one event per line, and then the result.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
     /// Hub URL.
@@ -153,7 +154,7 @@ pub(crate) struct WatchArgs {
     /// Task id, at least four digits of its beginning or end, or `last`.
     #[arg(value_name = "TASK", default_value = "last")]
     pub(crate) task: String,
-    /// Output format.
+    /// Output format; `jsonl` prints one event per line, and then the result.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
     /// Hub URL.
@@ -168,9 +169,14 @@ pub(crate) struct CancelArgs {
     #[arg(value_name = "TASK")]
     pub(crate) task: String,
     /// Reason for the cancellation.
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        default_value = "",
+        hide_default_value = true
+    )]
     pub(crate) reason: String,
-    /// Output format.
+    /// Output format; `json` and `jsonl` print one object.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
     /// Hub URL.
@@ -207,7 +213,7 @@ pub(crate) struct RetryArgs {
     /// Follow the new task until it ends; the exit code is then that of `run`.
     #[arg(long)]
     pub(crate) watch: bool,
-    /// Output format.
+    /// Output format; with --watch, `jsonl` prints one event per line, and then the result.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
     /// Hub URL.

@@ -116,4 +116,28 @@ mod tests {
             assert!(is_heading || line.len() > 2 + NAME_WIDTH, "{line}");
         }
     }
+
+    #[test]
+    fn help_is_wrapped_by_the_terminal_only() {
+        fn check(command: &Command) {
+            let name = command.get_name();
+            let text = command.get_after_help().map(ToString::to_string);
+            let text = text.unwrap_or_default();
+            let mut lines = text.lines().peekable();
+            while let Some(line) = lines.next() {
+                let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+                let next = lines.peek().copied().unwrap_or_default();
+                assert!(
+                    !is_prose(line) || !is_prose(next),
+                    "{name}: a paragraph is one line: {line}"
+                );
+                assert!(
+                    is_prose(line) || line.chars().count() <= 100,
+                    "{name}: too wide: {line}"
+                );
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
 }

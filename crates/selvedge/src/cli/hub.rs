@@ -5,17 +5,19 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::hub_oidc::OidcArgs;
+use super::run::RETRIES;
 use super::server_settings::ServerConfigArgs;
+use super::values::{ANY_NUMBER, AT_LEAST_ONE, usd_amount, whole_number};
 use crate::logging::LogFormat;
 
 /// `selvedge hub`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The first start prints an administrator token once. Use it to create other tokens: see
+The first start prints an administrator token once. Use it to create other tokens: see \
 `docs/reference/hub.md`.
 
-Every option can also be a key of the --config file (`retention_days = 7`, `host = [\"hub.example\"]`)
-or a variable (SELVEDGE_HUB_RETENTION_DAYS=7, SELVEDGE_HUB_HOST=a.example,b.example). Flags replace
+Every option can also be a key of the --config file (`retention_days = 7`, `host = [\"hub.example\"]`) \
+or a variable (SELVEDGE_HUB_RETENTION_DAYS=7, SELVEDGE_HUB_HOST=a.example,b.example). Flags replace \
 variables, and variables replace the file; --print-config shows the result.
 
 Examples:
@@ -64,13 +66,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME", default_value = "hub")]
     pub(crate) name: String,
     /// Retries of tasks that do not set a number, 0 to 5.
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=5))]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole_number::<u32>(RETRIES, 2))]
     pub(crate) default_max_verification_retries: u32,
     /// Verification tier of tasks that do not set one, 1 to 3.
-    #[arg(long, value_name = "TIER", value_parser = clap::value_parser!(u8).range(1..=3))]
+    #[arg(long, value_name = "TIER", value_parser = whole_number::<u8>(1..=3, 2))]
     pub(crate) default_tier: Option<u8>,
     /// Maximum cost of a task; tasks may only set a lower one.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = usd_amount)]
     pub(crate) default_max_cost: Option<f64>,
     /// Agents that tasks may request [default: all built-in agents].
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
@@ -79,16 +81,16 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) checks: Vec<String>,
     /// How long journals, files and blobs of ended tasks are kept.
-    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    #[arg(long, value_name = "DAYS", default_value_t = 30, value_parser = whole_number::<u64>(ANY_NUMBER, 30))]
     pub(crate) retention_days: u64,
     /// How long entries of the audit log are kept; at least 30 days.
-    #[arg(long, value_name = "DAYS", default_value_t = 730, value_parser = clap::value_parser!(u64).range(30..))]
+    #[arg(long, value_name = "DAYS", default_value_t = 730, value_parser = whole_number::<u64>(30..=u64::MAX, 730))]
     pub(crate) audit_retention_days: u64,
     /// How long a session of the dashboard lasts without use.
-    #[arg(long, value_name = "HOURS", default_value_t = 12, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "HOURS", default_value_t = 12, value_parser = whole_number::<u64>(AT_LEAST_ONE, 12))]
     pub(crate) session_idle_hours: u64,
     /// How long a session of the dashboard lasts at most.
-    #[arg(long, value_name = "HOURS", default_value_t = 168, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "HOURS", default_value_t = 168, value_parser = whole_number::<u64>(AT_LEAST_ONE, 168))]
     pub(crate) session_hours: u64,
     /// Sign-in of people.
     #[command(flatten)]
@@ -100,17 +102,17 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) webhooks_allow_private: bool,
     /// Pause after the first failed try of a webhook, in milliseconds; the next ones are longer.
-    #[arg(long, value_name = "MS", default_value_t = 5_000, hide = true, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "MS", default_value_t = 5_000, hide = true, value_parser = whole_number::<u64>(AT_LEAST_ONE, 5_000))]
     pub(crate) webhook_retry: u64,
     /// Delay after the first infrastructure failure of a task, and first quarantine of a worker that fails again and
     /// again, in seconds; doubled with each further one.
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(..=86_400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = whole_number::<u64>(0..=86_400, 60))]
     pub(crate) infra_backoff: u64,
     /// How often a task is assigned again after infrastructure failures and lost leases, 0 to 20.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=20))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = whole_number::<u32>(0..=20, 4))]
     pub(crate) infra_retries: u32,
     /// Duration of leases, in milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 30_000, hide = true, value_parser = clap::value_parser!(u64).range(100..))]
+    #[arg(long, value_name = "MS", default_value_t = 30_000, hide = true, value_parser = whole_number::<u64>(100..=u64::MAX, 30_000))]
     pub(crate) lease_ttl: u64,
     /// Format of the log on standard error. SELVEDGE_LOG sets its levels: `debug`, or `info,selvedge_hub=debug`.
     #[arg(long, value_enum, default_value_t)]

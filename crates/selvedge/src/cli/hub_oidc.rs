@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, builder::PossibleValuesParser};
 use selvedge_hub::Role;
 
+use super::values::whole_number;
+
 /// Options of the sign-in. In the file they are the tables `[oidc]` and `[oidc.roles]`.
 #[expect(clippy::struct_field_names, reason = "these are the options' names")]
 #[derive(Debug, Default, Args)]
@@ -41,6 +43,6 @@ pub(crate) struct OidcArgs {
           value_parser = PossibleValuesParser::new(Role::ALL.map(Role::as_str)))]
     pub(crate) oidc_default_role: Option<String>,
     /// How long a session of a person lasts at most.
-    #[arg(long, value_name = "HOURS", default_value_t = 12, value_parser = clap::value_parser!(u64).range(1..=168))]
+    #[arg(long, value_name = "HOURS", default_value_t = 12, value_parser = whole_number::<u64>(1..=168, 12))]
     pub(crate) oidc_session_hours: u64,
 }

@@ -30,8 +30,8 @@ impl KnownArgs {
 /// `selvedge known-failures`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A known failure is excused only if it fails with the same kind of message as before the work began,
-the task does not name it, and the work did not change its file. Runs read the file if
+A known failure is excused only if it fails with the same kind of message as before the work began, \
+the task does not name it, and the work did not change its file. Runs read the file if \
 `selvedge.toml` contains `[verification] known_failures_file = \"known-failures.txt\"`.
 
 Examples:

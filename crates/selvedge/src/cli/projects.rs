@@ -9,7 +9,7 @@ use crate::output::OutputFormat;
 /// `selvedge projects`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A project has its own tasks, tokens, webhooks, schedules and limits; its tokens see nothing else. Everything that names
+A project has its own tasks, tokens, webhooks, schedules and limits; its tokens see nothing else. Everything that names \
 no project belongs to `default`, whose administrators may use this command. A day is a day of UTC.
 
 Examples:

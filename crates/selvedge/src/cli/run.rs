@@ -1,21 +1,27 @@
 //! Arguments of `selvedge run`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::builder::UnknownArgumentValueParser;
 use clap::{Arg, Args};
 use selvedge_core::config::Flags;
+use selvedge_core::model::RunSpec;
 use selvedge_engine::checks::to_argv;
 
 use super::checks::CheckArgs;
 use super::known_failures::KnownArgs;
+use super::values::{AT_LEAST_ONE, usd_amount, whole_number};
 use crate::hub_client::HubArgs;
 use crate::output::{OutputFormat, ReportArgs};
+
+/// Range of the number of retries.
+pub(super) const RETRIES: RangeInclusive<u64> = 0..=RunSpec::MAX_RETRIES as u64;
 
 /// `selvedge run`
 #[derive(Debug, Args)]
 #[command(args = attempt_hints(), after_help = "\
-Two or three retries are usually enough. The maximum is five: an agent that fails after five
+Two or three retries are usually enough. The maximum is five: an agent that fails after five \
 corrections needs a person. Errors of a model's API are retried separately and do not count.
 
 Examples:
@@ -50,20 +56,20 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "GLOB|TEST")]
     pub(crate) expect_test_changes: Vec<String>,
     /// Retries after the first attempt, 0 to 5 [default: 2].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u32>(RETRIES, 2))]
     pub(crate) retries: Option<u32>,
     /// Verification tier: 1 checks, 2 a judge, 3 a vote of judges [default: 1].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u8>(1..=3, 2))]
     pub(crate) tier: Option<u8>,
     /// Configured agent that judges in tiers 2 and 3. Repeatable.
     #[arg(long = "judge", value_name = "NAME")]
     pub(crate) judges: Vec<String>,
     /// Run the task N times in parallel, 2 to 9, each in a copy of the directory, and select the result that most
     /// runs agree on. In tier 3, this replaces the vote of judges.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u32>(2..=9, 3))]
     pub(crate) best_of: Option<u32>,
     /// Time limit for each agent session [default: 30m].
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) timeout: Option<String>,
     /// Run the checks once before the agent begins: `auto`, `on` or `off` [default: auto].
     ///
@@ -81,7 +87,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) require_cost_reporting: bool,
     /// Maximum number of model turns of each session, for agents that count them.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u32>(1..=1_000_000, 50))]
     pub(crate) max_turns: Option<u32>,
     /// When the agent reports that the usage limit of its subscription is reached until some time: `wait` until
     /// then, at most `limits.usage_limit_max_wait`, or `stop`: suspend the run, for `selvedge resume`
@@ -111,7 +117,7 @@ pub(crate) struct RunArgs {
     /// Skip verification: the outcome is `unchecked`.
     #[arg(long, conflicts_with = "checks")]
     pub(crate) no_verify: bool,
-    /// Output format.
+    /// Output format; `jsonl` prints one event per line, and then the result.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
     /// Reports to write.
@@ -127,13 +133,13 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 pub(crate) struct BudgetArgs {
     /// Maximum cost of the whole run.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = usd_amount)]
     pub(crate) max_cost: Option<f64>,
     /// Maximum number of input and output tokens of the whole run.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number::<u32>(AT_LEAST_ONE, 500_000))]
     pub(crate) max_tokens: Option<u32>,
     /// Maximum time of the whole run in sessions and verification.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) max_duration: Option<String>,
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::values::whole_number;
 use crate::hub_client::HubArgs;
 use crate::output::OutputFormat;
 
@@ -45,7 +46,7 @@ pub(crate) enum TokensCommand {
         #[arg(long, value_name = "NAME")]
         project: Option<String>,
         /// Number of days until the token expires.
-        #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3650))]
+        #[arg(long, value_name = "DAYS", value_parser = whole_number::<u32>(1..=3650, 90))]
         days: Option<u32>,
         /// Write the secret to this new file, readable only by you, instead of printing it.
         #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]

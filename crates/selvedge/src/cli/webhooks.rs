@@ -2,19 +2,20 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::values::whole_number;
 use crate::hub_client::HubArgs;
 use crate::output::OutputFormat;
 
 /// `selvedge webhooks`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Requests are signed as the Standard Webhooks specification defines it, and repeated for about a day until the
+Requests are signed as the Standard Webhooks specification defines it, and repeated for about a day until the \
 receiver accepts one. See `docs/reference/hub.md`.
 
 Examples:
   selvedge webhooks                                        list all webhooks
   selvedge webhooks add ci https://ci.example/hook
-  selvedge webhooks add reviews https://hooks.slack.com/services/… --body slack --event task.needs_review
+  selvedge webhooks add reviews https://hooks.slack.com/… --body slack --event task.needs_review
   selvedge webhooks deliveries 0190163d-8694-739b-aea5-966c26f8ad91")]
 pub(crate) struct WebhooksArgs {
     /// The command to run [default: list the webhooks].
@@ -59,7 +60,7 @@ pub(crate) enum WebhooksCommand {
         /// Id of the webhook, as in the list.
         id: String,
         /// Maximum number of deliveries.
-        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=500))]
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole_number::<u32>(1..=500, 20))]
         limit: u32,
     },
 }

@@ -83,7 +83,7 @@ fn finding_line(finding: &DoctorFinding) -> String {
     format!(
         "{mark} {:<24} {}",
         finding.what,
-        one_line(&finding.found, 160)
+        one_line(&finding.found, usize::MAX)
     )
 }
 

@@ -40,7 +40,7 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
         );
     }
     let (proposals, setup, uncovered) = init::detect(&dir);
-    let limit = Duration::from_secs(args.check_timeout);
+    let limit = Duration::from_millis(args.check_timeout.0);
     // Only the user's settings matter: the repository's file is about to be overwritten. An invalid one must not cause
     // the checks to run without the user's sandbox.
     let settings = load_settings(Path::new("/"), &Flags::default(), &environment())?.resolved;

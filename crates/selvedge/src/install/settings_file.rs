@@ -104,13 +104,13 @@ pub(super) fn remove(
             SettingsEntry::Hook { path, agent, .. } => {
                 let (last, parents) = split(path);
                 let array = find(&object, parents).and_then(|parent| parent.array_value(last));
-                let own = array
-                    .map(|array| own_hooks(&array, agent))
-                    .unwrap_or_default();
+                let own = array.as_ref().map(|array| own_hooks(array, agent));
+                let own = own.unwrap_or_default();
                 if own.is_empty() {
                     continue;
                 }
                 own.into_iter().for_each(CstNode::remove);
+                array.iter().for_each(close_in_line);
                 path.as_slice()
             }
         };
@@ -183,6 +183,20 @@ fn remove_empty(object: &CstObject, path: &[&'static str]) {
     }
 }
 
+/// Removes the line break before the end of a list whose first element is in the line in which the list begins: adding
+/// an element put it there.
+fn close_in_line(array: &CstArray) {
+    let children = array.children();
+    let begins_in_line = children.get(1).is_some_and(|first| !first.is_newline());
+    let before_end = children.iter().rev().skip(1);
+    let blank: Vec<&CstNode> = before_end
+        .take_while(|node| node.is_newline() || node.is_whitespace())
+        .collect();
+    if begins_in_line && blank.iter().any(|node| node.is_newline()) {
+        blank.into_iter().for_each(|node| node.clone().remove());
+    }
+}
+
 /// The hooks of Selvedge, whatever the path of the program and its options.
 fn own_hooks(array: &CstArray, agent: &str) -> Vec<CstNode> {
     let call = format!(" hook {agent}");
@@ -250,11 +264,12 @@ mod tests {
         vec![stop, start, server]
     }
 
-    const FILES: [&str; 5] = [
+    const FILES: [&str; 6] = [
         "{\n  \"model\": \"opus\"\n}\n",
         "{\n\t// mine\n\t\"hooks\": {\n\t\t\"Stop\": [\n\t\t\t{ \"hooks\": [ { \"type\": \"command\", \"command\": \"say done\" } ] }\n\t\t]\n\t},\n\t\"a\": 1\n}\n",
         "{\n  \"mcpServers\": {\n    \"other\": {\"command\": \"x\"}\n  },\n  \"z\": [1,2,   3]\n}",
         "{\r\n  \"a\": 1\r\n}\r\n",
+        "{\n  \"hooks\": {\n    \"Stop\": [{\"command\": \"say done\"}],\n    \"Other\": []\n  }\n}\n",
         "// settings\n{\n  \"hooks\": {\n    \"PreToolUse\": [], // none\n  },\n}\n",
     ];
 

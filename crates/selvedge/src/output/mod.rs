@@ -34,12 +34,12 @@ pub(crate) use reports::ReportOutputs;
 /// Output format.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// Text: live progress on a terminal, plain lines elsewhere.
+    /// Text for people.
     #[default]
     Human,
-    /// One JSON object at the end.
+    /// One JSON value.
     Json,
-    /// One JSON object per event and line; the last one is the result.
+    /// One JSON value per line.
     Jsonl,
 }
 

@@ -7,6 +7,7 @@ mod acp;
 mod action;
 mod agents;
 mod api;
+mod arguments;
 mod attest;
 mod bad_input;
 mod budgets;
