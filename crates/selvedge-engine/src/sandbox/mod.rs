@@ -8,6 +8,7 @@
 //! Nothing here may create files in a user's directories, except for empty placeholders while a session runs, and a run
 //! is never without a sandbox unless that is reported.
 
+mod accounts;
 mod bubblewrap;
 mod caches;
 mod container;
@@ -170,6 +171,8 @@ impl WorkspaceSandbox {
             .collect();
         let caches = self.cache_access(command, works_here, &opened);
         let home = own.paths.own_home();
+        let other_homes = own.paths.other_homes.iter();
+        let homes: Vec<PathBuf> = home.iter().chain(other_homes).cloned().collect();
         let needed = self.needed_paths(command, run_dir);
         let toolchains = if strict {
             own.paths.toolchains()
@@ -191,7 +194,7 @@ impl WorkspaceSandbox {
             .chain(own.paths.masked())
             .chain(own.paths.other_agents_paths(command.agent, program))
             .chain(canonical(own.state.clone()))
-            .chain(home.clone().filter(|_| strict))
+            .chain(homes.iter().filter(|_| strict).cloned())
             // Paths from the user's settings exist; caches are not among them.
             .filter(|path| !opened.contains(path));
         let is_seen =
@@ -203,9 +206,7 @@ impl WorkspaceSandbox {
         let masked: Vec<PathBuf> = masked.filter(is_seen).collect();
         let shown = visible.into_iter().filter(|path| {
             !masked.iter().any(|masked| {
-                path.starts_with(masked)
-                    && Some(masked) != home.as_ref()
-                    && !is_below(run_dir, path)
+                path.starts_with(masked) && !homes.contains(masked) && !is_below(run_dir, path)
             })
         });
         // A session that works elsewhere can read the workspace if its command line names it.

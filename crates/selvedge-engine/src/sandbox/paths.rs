@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 
 use selvedge_core::model::{AgentKind, PRECONFIGURED_PROGRAMS};
 
+use super::accounts;
 use super::credential_files::has_credentials;
 use super::temporary_paths::is_temporary_folder;
 use crate::environment::EnvironmentMap;
@@ -90,6 +91,8 @@ const RESULT_CACHE_VARIABLES: &[(&str, &[&str])] = &[
 #[derive(Debug, Clone)]
 pub(super) struct SandboxPaths {
     pub(super) home: Option<PathBuf>,
+    /// Further homes whose files the session could read.
+    pub(super) other_homes: Vec<PathBuf>,
     environment: EnvironmentMap,
 }
 
@@ -119,7 +122,13 @@ impl SandboxPaths {
     pub(super) fn new(environment: EnvironmentMap) -> Self {
         let home =
             absolute_path_variable(&environment, "HOME").and_then(|home| home.canonicalize().ok());
-        Self { home, environment }
+        let mut other_homes = accounts::readable_homes(environment.get(OsStr::new("SUDO_USER")));
+        other_homes.retain(|other| Some(other) != home.as_ref());
+        Self {
+            home,
+            other_homes,
+            environment,
+        }
     }
 
     /// Paths that are hidden in every sandbox.
@@ -438,8 +447,10 @@ impl SandboxPaths {
                     )
                 });
                 // `join` keeps an absolute path as it is.
-                let usual = self.home.clone().unwrap_or_default().join(place);
-                moved.flatten().chain([usual])
+                let homes = self.home.iter().chain(&self.other_homes);
+                let usual = homes.map(move |home| home.join(place));
+                let absolute = Path::new(place).is_absolute().then(|| place.into());
+                moved.flatten().chain(usual).chain(absolute)
             })
             .filter(|path| path.is_absolute())
             .filter_map(canonical)

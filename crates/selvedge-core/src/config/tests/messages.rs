@@ -139,12 +139,8 @@ fn messages_name_flags_and_variables() {
     let others = ["SELVEDGE_MAX_RETRIES", "SELVEDGE_TIMEOUT", "SELVEDGE_TOKEN"];
     let others = others.map(|name| (name.to_owned(), "1m".to_owned()));
     let resolved = resolve([ConfigLayer::environment(others)]).unwrap();
-    let warnings: String = resolved
-        .warnings
-        .iter()
-        .map(|it| format!("{it}\n"))
-        .collect();
-    insta::assert_snapshot!(warnings, @r"
+    let warnings: Vec<String> = resolved.warnings.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(warnings.join("\n"), @r"
     SELVEDGE_MAX_RETRIES: unknown setting, ignored (did you mean `SELVEDGE_VERIFICATION_MAX_RETRIES`?)
     SELVEDGE_TIMEOUT: unknown setting, ignored (did you mean `SELVEDGE_VERIFICATION_TIMEOUT` or `SELVEDGE_LIMITS_TIMEOUT` or `SELVEDGE_SETUP_TIMEOUT`?)
     ");
