@@ -19,7 +19,7 @@ use super::run_checks::{
 use super::{canonical_directory, environment, load_settings};
 use crate::cli::InitArgs;
 use crate::error::CliError;
-use crate::init::{self, CheckRole, Proposal, Trial, TriedProposal};
+use crate::init::{self, Proposal, Trial, TriedProposal};
 use crate::local::StateDir;
 use crate::output::human_reporter::HumanReporter;
 use crate::output::{ReportOutputs, print_notice};
@@ -207,9 +207,9 @@ fn print_next_steps(tried: &[TriedProposal], uncovered: usize) {
         let message = "some checks fail now: fix or remove them, otherwise no run can be verified";
         outln!("{} {message}", style::warning("note:"));
     }
-    let tests = |tried: &&TriedProposal| tried.proposal.role == CheckRole::Test;
-    if !tried.iter().filter(tests).any(TriedProposal::is_active) {
-        let message = "no check runs tests: add a command that does, otherwise a run proves little";
+    if !tried.iter().any(TriedProposal::runs_tests) {
+        let message =
+            "no check shows that tests ran: add one that does, otherwise a run proves little";
         outln!("{} {message}", style::warning("note:"));
     }
     let unusable = tried.iter().filter(|tried| !tried.is_active());

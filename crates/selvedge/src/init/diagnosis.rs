@@ -6,7 +6,7 @@ use std::path::Path;
 use selvedge_core::model::{CheckReport, FailureKind};
 
 /// Parts of lines by which tools report a missing program or package, or a machine that cannot run them.
-const ENVIRONMENT_PROBLEMS: [&str; 28] = [
+const ENVIRONMENT_PROBLEMS: [&str; 27] = [
     "command not found",
     "Command not found",
     // The shell's exit code for a program that it does not find, as make reports it.
@@ -35,7 +35,6 @@ const ENVIRONMENT_PROBLEMS: [&str; 28] = [
     "getaddrinfo",
     "Connection refused",
     "ECONNREFUSED",
-    "Read-only file system",
 ];
 
 /// Files in which task runners and tools find their commands and settings.
@@ -60,20 +59,54 @@ const SETTINGS_FILES: [&str; 14] = [
 const INSTALLED: [&str; 3] = ["node_modules/", "venv/", "site-packages/"];
 
 /// Phrases before the quoted name of a module that was not found.
-const MISSING_MODULES: [&str; 4] = [
+const MISSING_MODULES: [&str; 5] = [
     "No module named ",
+    "cannot load such file -- ",
     "Cannot find module ",
     "Cannot find package ",
     "Failed to resolve import ",
 ];
 
-/// The line with which a tool reports a problem of the environment. `dir` is the directory that the check ran in.
-pub(super) fn find_environment_problem<'a>(output: &'a str, dir: &Path) -> Option<&'a str> {
-    output.lines().map(str::trim).find(|line| {
-        ENVIRONMENT_PROBLEMS
-            .iter()
-            .any(|problem| line.contains(problem))
-            || is_missing_dependency(line, dir)
+/// Parts of lines by which interpreters report that they cannot load a file or a class of the tests.
+const LOAD_ERRORS: [&str; 6] = [
+    "cannot load such file -- ",
+    "Uncaught Error: Class \"",
+    "Uncaught Error: Interface \"",
+    "Uncaught Error: Trait \"",
+    "Uncaught ParseError: ",
+    "Failed opening required",
+];
+
+/// A problem of the environment that a tool reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EnvironmentProblem<'a> {
+    /// The check writes into a directory of installed dependencies, which checks cannot change; the line that shows it.
+    WritesDependencies(&'a str),
+    /// Another problem; the line that reports it.
+    Other(&'a str),
+}
+
+/// The first problem of the environment that the output reports. `dir` is the directory that the check ran in.
+pub(super) fn find_environment_problem<'a>(
+    output: &'a str,
+    dir: &Path,
+) -> Option<EnvironmentProblem<'a>> {
+    output.lines().map(str::trim).find_map(|line| {
+        let is_read_only =
+            line.contains("EROFS") || line.to_ascii_lowercase().contains("read-only file system");
+        // Tools ignore that they could not create the directory of their cache, and miss their files in it.
+        let misses_cache = line.contains("ENOENT") && line.contains("node_modules/.cache/");
+        if misses_cache
+            || is_read_only && INSTALLED.iter().any(|directory| line.contains(directory))
+        {
+            return Some(EnvironmentProblem::WritesDependencies(line));
+        }
+        let is_problem = is_read_only
+            || ENVIRONMENT_PROBLEMS
+                .iter()
+                .any(|problem| line.contains(problem))
+            || is_missing_dependency(line, dir);
+        is_problem.then_some(EnvironmentProblem::Other(line))
     })
 }
 
@@ -91,9 +124,60 @@ fn is_missing_dependency(line: &str, dir: &Path) -> bool {
         return module.contains("node_modules");
     }
     let top = module.split(['.', '/']).next().unwrap_or(module);
-    let is_own =
-        |folder: &Path| folder.join(top).exists() || folder.join(top).with_extension("py").exists();
-    !is_own(dir) && !is_own(&dir.join("src"))
+    let is_own = |folder: &str| {
+        let path = dir.join(folder).join(top);
+        path.exists() || path.with_extension("py").exists() || path.with_extension("rb").exists()
+    };
+    !["", "src", "lib", "test", "spec"].into_iter().any(is_own)
+}
+
+/// The error because of which a check of tests executed none: every failure is a file that could not be loaded.
+pub(super) fn find_load_error<'a>(report: &'a CheckReport, dir: &Path) -> Option<&'a str> {
+    let Some(tests) = report.tests.as_ref().filter(|tests| tests.failed > 0) else {
+        let passed = report
+            .tests
+            .as_ref()
+            .is_some_and(|tests| tests.passed > 0 || tests.by_package);
+        let mut lines = report.output.lines().map(str::trim);
+        return lines
+            .find(|line| LOAD_ERRORS.iter().any(|error| line.contains(error)))
+            .filter(|_| !passed);
+    };
+    let not_loaded = load_errors(report, dir);
+    if tests.passed > 0 || tests.by_package || not_loaded.len() as u64 != tests.failed {
+        return None;
+    }
+    let first = *not_loaded.first()?;
+    let record = report
+        .failures
+        .iter()
+        .find(|failure| failure.id.as_deref() == Some(first));
+    Some(record.map_or(first, |failure| failure.summary.as_str()))
+}
+
+/// The ids of failed tests that are files or modules which could not be loaded: their tests are unknown.
+pub(super) fn load_errors<'a>(report: &'a CheckReport, dir: &Path) -> Vec<&'a str> {
+    let tests = report.tests.iter();
+    let ids = tests.flat_map(|tests| &tests.failed_ids.ids);
+    ids.map(String::as_str)
+        .filter(|id| is_load_error(id, report, dir))
+        .collect()
+}
+
+/// Whether a failed test of these runners is a file. Others report a file of tests as one test.
+fn is_load_error(id: &str, report: &CheckReport, dir: &Path) -> bool {
+    let extension = Path::new(id)
+        .extension()
+        .and_then(|extension| extension.to_str());
+    let is_suite = || {
+        let mut records = report.failures.iter();
+        let record = records.find(|failure| failure.id.as_deref() == Some(id));
+        let tool = record.and_then(|failure| failure.tool.as_deref());
+        matches!(tool, Some("jest" | "vitest")) && dir.join(id).is_file()
+    };
+    id.contains("unittest.loader._FailedTest")
+        || !id.contains("::") && matches!(extension, Some("py" | "rb" | "php"))
+        || is_suite()
 }
 
 /// Whether the report shows failed tests or findings in source code, or names a source file.

@@ -146,6 +146,17 @@ fn check_table(tried: &TriedProposal) -> String {
                 "{failed}\nno run can be verified until it passes. Remove it if it is not required."
             )
         }
+        Trial::WithoutEvidence { took } => {
+            let passed = format!("Exited with 0 in {}", format_duration(*took));
+            if tried.is_active() {
+                format!(
+                    "{passed}, but nothing in its output shows that tests ran:\n\
+                     only its exit code counts. `type = \"test_passes\"` needs evidence of tests."
+                )
+            } else {
+                format!("{passed}, but nothing in its output shows that tests ran.")
+            }
+        }
         Trial::TimedOut { limit } => {
             let late = format!("Did not finish within {}.", format_duration(*limit));
             format!("{late}\nRemove the `#` and set `verification.timeout` if it is required.")
@@ -153,6 +164,7 @@ fn check_table(tried: &TriedProposal) -> String {
         Trial::Unusable { why, output } => {
             let quoted: Vec<_> = output.iter().map(|line| format!("\n  {line}")).collect();
             let quoted = quoted.concat();
+            let why = why.trim_end_matches('.');
             format!("Does not work here: {why}.{quoted}\nRemove the `#` once it does.")
         }
         Trial::Skipped => "Not run.".to_owned(),
@@ -215,7 +227,9 @@ fn verification_timeout(tried: &[TriedProposal]) -> Option<HumanDuration> {
 
 fn trial_duration(trial: &Trial) -> Duration {
     match trial {
-        Trial::Passed { took } | Trial::Failed { took, .. } => *took,
+        Trial::Passed { took } | Trial::Failed { took, .. } | Trial::WithoutEvidence { took } => {
+            *took
+        }
         Trial::TimedOut { .. } | Trial::Unusable { .. } | Trial::Skipped => Duration::ZERO,
     }
 }

@@ -21,7 +21,7 @@ use std::path::Path;
 
 pub(crate) use ci::{CiCommand, uncovered_comment};
 pub(crate) use document::settings_document;
-pub(crate) use proposal::{CheckRole, Proposal};
+pub(crate) use proposal::Proposal;
 pub(crate) use setup::SetupLine;
 pub(crate) use trial::{Trial, TriedProposal, try_proposals};
 pub(crate) use write::write;

@@ -1,11 +1,15 @@
 //! Trials of proposed checks.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use selvedge_core::model::{CheckReport, CheckStatus};
+use selvedge_core::model::{CheckReport, CheckStatus, Failure, FailureSource, StepKind};
 
-use super::diagnosis::{find_environment_problem, shows_failures_of_code};
+use super::diagnosis::{
+    EnvironmentProblem, find_environment_problem, find_load_error, load_errors,
+    shows_failures_of_code,
+};
 use super::proposal::{CheckRole, Proposal};
 
 /// The exit code of a shell that does not find a program.
@@ -26,8 +30,13 @@ pub(crate) enum Trial {
         took: Duration,
         /// A short reason: `exit code 1`.
         why: String,
-        /// The failures, as `known_failures` of the settings lists them; empty if not all are named.
+        /// The failures, as `known_failures` of the settings lists them; empty if not all are named, or if tests could
+        /// not be loaded.
         known_failures: Vec<String>,
+    },
+    /// A command for tests that exited with 0, but nothing shows that it executed any.
+    WithoutEvidence {
+        took: Duration,
     },
     TimedOut {
         limit: Duration,
@@ -60,18 +69,52 @@ impl Trial {
             }
             CheckStatus::Fail => {
                 let dir = dir.join(proposal.step.directory.as_deref().unwrap_or_default());
-                if let Some(line) = find_environment_problem(&report.output, &dir) {
+                let is_test = proposal.role == CheckRole::Test;
+                let problem = find_environment_problem(&report.output, &dir);
+                if let Some(EnvironmentProblem::WritesDependencies(line)) = problem {
+                    let line = shorten(line);
+                    Self::Unusable {
+                        why: format!(
+                            "it writes into installed dependencies, which are read-only: {line}"
+                        ),
+                        output: explain_failure(report, MAX_QUOTED_LINES),
+                    }
+                } else if let Some(EnvironmentProblem::Other(line)) = problem {
                     Self::unusable(&shorten(line), report, proposal)
+                } else if is_test && exits_without_failed_test(report) {
+                    // As a command, a run of no tests would pass as well.
+                    match report.tests {
+                        None => Self::WithoutEvidence { took },
+                        Some(_) => Self::unusable(&why("ran no test"), report, proposal),
+                    }
+                } else if let Some(error) = find_load_error(report, &dir).filter(|_| is_test) {
+                    let problem = format!("no test ran: {}", shorten(error));
+                    Self::unusable(&problem, report, proposal)
                 } else if shows_failures_of_code(report, &dir) || is_unformatted(report, proposal) {
+                    let not_loaded = load_errors(report, &dir);
+                    let why = match not_loaded.first() {
+                        Some(file) if is_test => {
+                            let reason = why("failed");
+                            format!("{reason}; {file} cannot be loaded: repair that first")
+                        }
+                        _ => why("failed"),
+                    };
+                    let known_failures = if is_test && !not_loaded.is_empty() {
+                        Vec::new()
+                    } else {
+                        known_failures(report, proposal)
+                    };
                     Self::Failed {
                         took,
-                        why: why("failed"),
-                        known_failures: known_failures(report),
+                        why,
+                        known_failures,
                     }
+                } else if report.exit_code.is_none() {
+                    Self::unusable(&why("could not run"), report, proposal)
                 } else {
                     Self::Unusable {
                         why: why("failed"),
-                        output: last_lines(&report.output),
+                        output: explain_failure(report, MAX_QUOTED_LINES),
                     }
                 }
             }
@@ -81,25 +124,28 @@ impl Trial {
         }
     }
 
-    /// Whether the check can be used.
-    pub(crate) const fn is_active(&self) -> bool {
-        matches!(
-            self,
-            Self::Passed { .. } | Self::Failed { .. } | Self::Skipped
-        )
-    }
-
-    /// Something that the check needs is missing; names the command that may install it.
+    /// Something that the check needs is missing; names the command that may install it, unless that is missing itself.
     fn unusable(problem: &str, report: &CheckReport, proposal: &Proposal) -> Self {
-        let why = match &proposal.install {
+        let problem = problem.trim_end_matches('.');
+        let is_missing = |install: &&String| {
+            let program = install.split(' ').next().unwrap_or_default();
+            problem.contains(&format!("program {program} not found"))
+        };
+        let install = proposal.install.as_ref();
+        let why = match install.filter(|install| !is_missing(install)) {
             Some(install) => format!("{problem}; run `{install}` first"),
             None => problem.to_owned(),
         };
         Self::Unusable {
             why,
-            output: last_lines(&report.output),
+            output: explain_failure(report, MAX_QUOTED_LINES),
         }
     }
+}
+
+fn exits_without_failed_test(report: &CheckReport) -> bool {
+    let failed = report.tests.as_ref().map_or(0, |tests| tests.failed);
+    report.exit_code == Some(0) && failed == 0
 }
 
 /// Whether a formatter reports files that are not formatted: by exit code 1, where other problems have another one.
@@ -107,22 +153,51 @@ fn is_unformatted(report: &CheckReport, proposal: &Proposal) -> bool {
     proposal.role == CheckRole::Format && report.exit_code == Some(1)
 }
 
-/// The ids of failed tests; the label of a check that is not a test; empty if the runner does not name all failed tests.
-fn known_failures(report: &CheckReport) -> Vec<String> {
+/// The ids of failed tests, each once; the label of a check that is not of tests. Empty if the runner does not name all
+/// failed tests: the label of a check of tests would excuse every test, also one that never ran.
+fn known_failures(report: &CheckReport, proposal: &Proposal) -> Vec<String> {
     match report.tests.as_ref().filter(|tests| tests.failed > 0) {
-        Some(tests) if tests.names_failed() => tests.failed_ids.ids.clone(),
-        Some(_) => Vec::new(),
-        None => vec![report.label().to_owned()],
+        Some(tests) if tests.names_failed() => {
+            let mut seen = BTreeSet::new();
+            let ids = tests.failed_ids.ids.iter();
+            ids.filter(|id| seen.insert(*id)).cloned().collect()
+        }
+        None if proposal.role != CheckRole::Test => vec![proposal.step.label().to_owned()],
+        Some(_) | None => Vec::new(),
     }
 }
 
-fn last_lines(output: &str) -> Vec<String> {
-    let lines: Vec<&str> = output
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    let first = lines.len().saturating_sub(MAX_QUOTED_LINES);
+/// The first failure with a place or test that was read from the output, or else the end of the output; at most this
+/// many lines.
+pub(crate) fn explain_failure(report: &CheckReport, max_lines: usize) -> Vec<String> {
+    let is_read = |failure: &&Failure| {
+        let has_subject = failure.file.is_some() || failure.id.is_some();
+        has_subject && failure.source != FailureSource::Fallback
+    };
+    if let Some(failure) = report.failures.iter().find(is_read) {
+        let excerpt = failure.excerpt.as_deref().unwrap_or_default().lines();
+        let further =
+            excerpt.filter(|line| !line.trim().is_empty() && !line.contains(&failure.summary));
+        let lines = std::iter::once(describe_failure(failure)).chain(further.map(shorten));
+        return lines.take(max_lines).collect();
+    }
+    let lines = report.output.lines();
+    let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
+    let first = lines.len().saturating_sub(max_lines);
     lines[first..].iter().map(|line| shorten(line)).collect()
+}
+
+/// A failure in one line, as compilers write it: place or test, then the problem.
+fn describe_failure(failure: &Failure) -> String {
+    let numbers = [failure.line, failure.column].into_iter().flatten();
+    let numbers: Vec<_> = numbers.map(|number| format!(":{number}")).collect();
+    let file = failure.file.as_ref();
+    let place = file.map(|file| format!("{file}{}", numbers.concat()));
+    let subject = failure.id.clone().or(place);
+    match subject {
+        Some(subject) => shorten(&format!("{subject}: {}", failure.summary)),
+        None => shorten(&failure.summary),
+    }
 }
 
 fn shorten(line: &str) -> String {
@@ -140,20 +215,32 @@ impl TriedProposal {
     /// Whether the check is written so that it applies, not as a comment. A linter or formatter that nothing in the
     /// repository asks for, and that fails, would keep every run from being verified.
     pub(crate) fn is_active(&self) -> bool {
-        let is_required = self.proposal.role == CheckRole::Test || !self.proposal.is_guess;
-        let fails = matches!(self.trial, Trial::Failed { .. });
-        self.trial.is_active() && (is_required || !fails)
+        match self.trial {
+            Trial::Passed { .. } | Trial::Skipped => true,
+            Trial::Failed { .. } => {
+                self.proposal.role == CheckRole::Test || !self.proposal.is_guess
+            }
+            Trial::WithoutEvidence { .. } => self.proposal.step.kind == StepKind::Command,
+            Trial::TimedOut { .. } | Trial::Unusable { .. } => false,
+        }
+    }
+
+    /// Whether it applies and needs evidence that tests ran.
+    pub(crate) fn runs_tests(&self) -> bool {
+        self.is_active() && self.proposal.step.kind == StepKind::TestPasses
     }
 }
 
 /// Tries the proposals one after the other: they share caches and would distort each other's durations. If one cannot be
-/// used, its alternatives are tried, too. The caller provides `run`, because only the engine starts processes.
+/// used, its alternatives are tried, too; if none can, the first one without evidence of tests becomes a plain command.
+/// The caller provides `run`, because only the engine starts processes.
 pub(crate) async fn try_proposals(
     proposals: Vec<Proposal>,
     mut run: impl AsyncFnMut(&Proposal) -> Trial,
 ) -> Vec<TriedProposal> {
-    let mut tried = Vec::with_capacity(proposals.len());
+    let mut tried: Vec<TriedProposal> = Vec::with_capacity(proposals.len());
     for mut proposal in proposals {
+        let first = tried.len();
         let mut alternatives = std::mem::take(&mut proposal.alternatives).into_iter();
         let mut next = Some(proposal);
         while let Some(proposal) = next {
@@ -161,6 +248,14 @@ pub(crate) async fn try_proposals(
             let result = TriedProposal { proposal, trial };
             next = (!result.is_active()).then(|| alternatives.next()).flatten();
             tried.push(result);
+        }
+        let group = &mut tried[first..];
+        if !group.iter().any(TriedProposal::is_active)
+            && let Some(result) = group
+                .iter_mut()
+                .find(|result| matches!(result.trial, Trial::WithoutEvidence { .. }))
+        {
+            result.proposal.step.kind = StepKind::Command;
         }
     }
     tried

@@ -74,6 +74,9 @@ fn init_writes_tested_checks_that_run_uses() {
         written.contains("exited with 2"),
         "what fails today is said:\n{written}"
     );
+    // Nothing shows that `make test` runs a test.
+    let command = "\n[[checks]]\nname = \"tests\"\nrun = \"make test\"\n";
+    assert!(written.contains(command), "{written}");
     assert!(out.stdout.contains("selvedge run"), "{}", out.stdout);
     env.selvedge(["init"]).run().assert_code(2);
     assert_eq!(
@@ -102,6 +105,24 @@ fn init_writes_tested_checks_that_run_uses() {
         .map(|check| check["target"].as_str().unwrap().to_owned())
         .collect();
     assert!(targets.contains(&"make lint".to_owned()), "{targets:?}");
+}
+
+/// The name of a check would excuse every test, also one that never ran.
+#[test]
+fn init_proposes_only_names_of_tests_as_known_failures() {
+    let make = std::process::Command::new("make").arg("--version").output();
+    if !is_available("make", &make) {
+        return;
+    }
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    env.write("main.c", "int x\n");
+    let check = "test:\n\t@echo 'main.c:1:6: error: expected x'; exit 1\n";
+    env.write("Makefile", check);
+    env.create_repo();
+    env.selvedge(["init"]).run().assert_code(0);
+    let written = env.read("selvedge.toml");
+    assert!(written.contains("\nrun = \"make test\"\n"), "{written}");
+    assert!(!written.contains("known_failures"), "{written}");
 }
 
 /// The programs of a virtual environment name their interpreter by the path at which it was made.

@@ -61,13 +61,17 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
         settings.map(|settings| ("phpunit", settings)),
     ];
     let candidates = candidates.into_iter().flatten();
-    let tests = candidates
-        .map(|(command, found_in)| Proposal::new(at, CheckRole::Test, "tests", command, found_in));
+    let propose = |role, name: &str, command: &str, found_in: &str| {
+        let proposal = Proposal::new(at, role, name, command, found_in);
+        proposal.with_install(Some("composer install".to_owned()))
+    };
+    let tests =
+        candidates.map(|(command, found_in)| propose(CheckRole::Test, "tests", command, found_in));
     let tests = Proposal::first_usable(tests);
     let tool = |(settings, role, name, arguments): &(&[&str], CheckRole, &str, &str)| {
         let settings = at.first(settings)?;
         let command = format!("vendor/bin/{name} {arguments}");
-        Some(Proposal::new(at, *role, name, command.trim_end(), settings))
+        Some(propose(*role, name, command.trim_end(), settings))
     };
     tests
         .into_iter()

@@ -30,16 +30,20 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
             return plain;
         }
         let bundled = format!("bundle exec {command}");
-        let mut proposal = Proposal::new(at, role, name, bundled, found_in);
+        let install = Some("bundle install".to_owned());
+        let mut proposal =
+            Proposal::new(at, role, name, bundled, found_in).with_install(install.clone());
         // The gems may be those of the system.
-        proposal.add_alternative(plain);
+        proposal.add_alternative(plain.with_install(install));
         proposal
     };
     let test = |command: &str, found_in: &str| propose(CheckRole::Test, "tests", command, found_in);
 
     let mut tests = Vec::new();
-    if at.has(".rspec") || below("spec/") || has_gem("rspec") || has_gem("rspec-rails") {
-        tests.push(test("rspec", at.first(&[".rspec"]).unwrap_or(&manifest)));
+    let uses_rspec = at.has(".rspec") || has_gem("rspec") || has_gem("rspec-rails");
+    let rspec = || test("rspec", at.first(&[".rspec"]).unwrap_or(&manifest));
+    if uses_rspec {
+        tests.push(rspec());
     }
     if at.has("bin/rails") && below("test/") {
         let command = "bin/rails test";
@@ -53,6 +57,10 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     }
     if let Some(task) = test_task(at.text_or_empty("Rakefile")) {
         tests.push(test(&format!("rake {task}"), "Rakefile"));
+    }
+    // The files may be those of minitest, which a task runs.
+    if !uses_rspec && below("spec/") {
+        tests.push(rspec());
     }
     let lint = |name, found_in| propose(CheckRole::Lint, name, name, found_in);
     let lints = if at.has(".rubocop.yml") {
@@ -68,31 +76,41 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
         .collect()
 }
 
-/// The task of a Rakefile that runs tests: the name of its `Rake::TestTask`, or else a task `test`.
+/// The task of a Rakefile that runs tests: one that a library for tests defines, or else one with a usual name.
 fn test_task(rakefile: &str) -> Option<String> {
-    let named = rakefile.split_once("TestTask.new").map(|(_, rest)| {
-        let rest = rest.trim_start_matches(['(', ' ']);
-        let name = rest.strip_prefix([':', '"', '\'']).unwrap_or_default();
-        let end = name.find(|c: char| !c.is_alphanumeric() && !"_:-".contains(c));
-        let name = &name[..end.unwrap_or(name.len())];
-        if name.is_empty() {
-            "test"
-        } else {
-            name.trim_end_matches(':')
-        }
+    const DEFINITIONS: [(&str, &str); 3] = [
+        ("RSpec::Core::RakeTask.new", "spec"),
+        ("Minitest::TestTask.create", "test"),
+        ("TestTask.new", "test"),
+    ];
+    let defined = DEFINITIONS.iter().find_map(|(definition, default)| {
+        let (_, rest) = rakefile.split_once(definition)?;
+        Some(task_name(rest).unwrap_or(default))
     });
-    let task = || {
-        let mut lines = rakefile.lines().map(str::trim_start);
-        lines
-            .any(|line| {
-                let name = line.strip_prefix("task ").map(str::trim_start);
-                let name = name.map(|name| name.trim_start_matches([':', '"', '\'']));
-                let rest = name.and_then(|name| name.strip_prefix("test"));
-                rest.is_some_and(|rest| {
-                    !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
-                })
-            })
-            .then_some("test")
+    let tasks = || {
+        let lines = rakefile.lines().map(str::trim_start);
+        let tasks = lines.filter_map(|line| task_name(line.strip_prefix("task")?));
+        tasks.collect::<Vec<_>>()
     };
-    named.or_else(task).map(str::to_owned)
+    let usual = || {
+        let tasks = tasks();
+        let mut usual = ["test", "spec", "tests", "specs"].into_iter();
+        usual.find(|name| tasks.contains(name))
+    };
+    defined.or_else(usual).map(str::to_owned)
+}
+
+/// The name with which the arguments of a task definition begin: of `(:spec)`, ` "spec" do` and ` spec: %i[build]`, `spec`.
+fn task_name(arguments: &str) -> Option<&str> {
+    let name = arguments.trim_start_matches(['(', ' ', '\t']);
+    // Without a space or parenthesis, it is part of another word.
+    if name.len() == arguments.len() {
+        return None;
+    }
+    let quoted = name.strip_prefix([':', '"', '\'']);
+    let rest = quoted.unwrap_or(name);
+    let end = rest.find(|c: char| !c.is_alphanumeric() && !"_:-".contains(c));
+    let name = rest[..end.unwrap_or(rest.len())].trim_end_matches(':');
+    let is_key = || rest[name.len()..].starts_with(':');
+    (!name.is_empty() && (quoted.is_some() || is_key())).then_some(name)
 }

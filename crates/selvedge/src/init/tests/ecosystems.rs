@@ -419,4 +419,21 @@ fn ecosystem_ruby_without_bundler() {
         &["tests: rspec"],
     );
     check(&[("Rakefile", "task :test_all")], &[]);
+    check(&[("Rakefile", "task_list :test")], &[]);
+    let definitions = [
+        ("task \"spec\" do", "spec"),
+        ("task(:spec)", "spec"),
+        ("  task spec: %i[build]", "spec"),
+        ("RSpec::Core::RakeTask.new(:examples)", "examples"),
+        ("RSpec::Core::RakeTask.new do |t|", "spec"),
+        ("Minitest::TestTask.create", "test"),
+        ("Minitest::TestTask.create(:units)", "units"),
+        ("Rake::TestTask.new(units: :build)", "units"),
+    ];
+    for (definition, task) in definitions {
+        check(
+            &[("Rakefile", definition), ("spec/x_spec.rb", "")],
+            &[&format!("tests: rake {task}")],
+        );
+    }
 }

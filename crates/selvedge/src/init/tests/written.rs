@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use selvedge_core::config::{ConfigLayer, FileOwner, ResolvedConfig, resolve};
+use selvedge_digest::{CommandStatus, Hints, analyse};
 
 use super::proposals;
 use crate::init::document::{DEFAULT_TIMEOUT, settings_document};
@@ -93,10 +94,34 @@ fn trial(manifest: &str, status: &str, exit_code: Option<i32>, output: &str) -> 
         "exit_code": exit_code, "duration_ms": 1500, "output": output,
         "failures": failures,
     });
+    trial_of(manifest, report)
+}
+
+/// The trial of the first check that this manifest suggests, by its report.
+fn trial_of(manifest: &str, report: serde_json::Value) -> Trial {
     let report = serde_json::from_value(report).unwrap();
     let package = r#"{"scripts": {"test": "jest"}}"#;
-    let proposal = &proposals(&[(manifest, package), ("pnpm-lock.yaml", "")])[0];
+    let files = [
+        (manifest, package),
+        ("pnpm-lock.yaml", ""),
+        ("spec/a_spec.rb", ""),
+    ];
+    let proposal = &proposals(&files)[0];
     Trial::from_report(&report, proposal, Path::new("/nowhere"))
+}
+
+/// The report of a failed check with a log.
+fn report_of(log: &str, exit_code: u8) -> serde_json::Value {
+    let analysis = analyse(
+        log.as_bytes(),
+        Hints::default(),
+        CommandStatus::Code(exit_code.into()),
+    );
+    serde_json::json!({
+        "type": "test_passes", "target": "x", "status": "fail", "reason": "because",
+        "exit_code": exit_code, "duration_ms": 1500, "output": log,
+        "failures": analysis.failures, "tests": analysis.tests,
+    })
 }
 
 #[test]
@@ -106,22 +131,115 @@ fn failure_in_code_is_active() {
     let failed = Trial::Failed {
         took,
         why: "because".to_owned(),
-        known_failures: vec!["x".to_owned()],
+        known_failures: Vec::new(),
     };
     assert_eq!(compile, failed);
     let line = "ModuleNotFoundError: No module named 'flask'";
     let missing = trial("go.mod", "fail", Some(1), &format!("error[\n{line}"));
-    let unusable = Trial::Unusable {
-        why: line.to_owned(),
-        output: vec!["error[".to_owned(), line.to_owned()],
-    };
-    assert_eq!(missing, unusable);
+    assert_unusable(&missing, line);
     let make = "make: clang-tidy: No such file\nmake: *** [Makefile:28: lint] Error 127";
     let make = trial("go.mod", "fail", Some(2), &format!("error[\n{make}"));
-    assert!(!make.is_active(), "{make:?}");
+    assert!(matches!(make, Trial::Unusable { .. }), "{make:?}");
     let own = "Error: Cannot find module './slug.js'";
     let own = trial("go.mod", "fail", Some(1), &format!("error[\n{own}"));
-    assert!(own.is_active(), "{own:?}");
+    assert!(matches!(own, Trial::Failed { .. }), "{own:?}");
+}
+
+#[track_caller]
+fn assert_unusable(trial: &Trial, reason: &str) {
+    let Trial::Unusable { why, .. } = trial else {
+        panic!("{trial:?}");
+    };
+    assert_eq!(why, reason);
+}
+
+#[track_caller]
+fn known_failures_of(trial: &Trial) -> &[String] {
+    let Trial::Failed { known_failures, .. } = trial else {
+        panic!("{trial:?}");
+    };
+    known_failures
+}
+
+fn failed_tests(ids: &[&str], passed: u64) -> serde_json::Value {
+    serde_json::json!({
+        "type": "test_passes", "target": "x", "status": "fail", "reason": "exited with 1",
+        "exit_code": 1, "duration_ms": 1500, "output": "",
+        "tests": {
+            "executed": ids.len() as u64 + passed, "passed": passed, "failed": ids.len(),
+            "complete": true, "failed_ids": {"ids": ids},
+        },
+    })
+}
+
+/// The label of a check of tests would excuse every test, and a file that is not loaded runs none.
+#[test]
+fn known_failures_are_only_ids_of_tests_that_ran() {
+    let twice = trial_of("go.mod", failed_tests(&["a::b", "c::d", "a::b"], 5));
+    assert_eq!(known_failures_of(&twice), ["a::b", "c::d"]);
+    let not_loaded = trial_of("go.mod", failed_tests(&["tests/test_a.py", "b.py::c"], 5));
+    assert_eq!(known_failures_of(&not_loaded), [] as [&str; 0]);
+    let Trial::Failed { why, .. } = &not_loaded else {
+        panic!("{not_loaded:?}");
+    };
+    let reason = "exited with 1; tests/test_a.py cannot be loaded: repair that first";
+    assert_eq!(why, reason);
+    let compile = trial("go.mod", "fail", Some(1), "error[E0308]: mismatched types");
+    assert_eq!(known_failures_of(&compile), [] as [&str; 0]);
+}
+
+#[test]
+fn tests_that_cannot_be_loaded_are_unusable() {
+    let none = trial_of("go.mod", failed_tests(&["tests/test_a.py"], 0));
+    assert_unusable(&none, "no test ran: tests/test_a.py");
+    let ruby = "\
+An error occurred while loading ./spec/a_spec.rb. - Did you mean?
+
+Failure/Error: require 'nogem'
+
+LoadError:
+  cannot load such file -- nogem
+# ./lib/a.rb:1:in `<top (required)>'
+No examples found.
+
+Finished in 0.00005 seconds (files took 0.26287 seconds to load)
+0 examples, 0 failures, 1 error occurred outside of examples
+";
+    let ruby = trial_of("Gemfile", report_of(ruby, 1));
+    let reason = "cannot load such file -- nogem; run `bundle install` first";
+    assert_unusable(&ruby, reason);
+    let class =
+        "PHP Fatal error:  Uncaught Error: Class \"D\\Base\" not found in /p/test/BTest.php:2";
+    let php = trial_of("composer.json", report_of(class, 255));
+    let reason = format!("no test ran: {class}; run `composer install` first");
+    assert_unusable(&php, &reason);
+}
+
+/// Also if its output names files.
+#[test]
+fn exit_without_evidence_of_tests_is_no_failure() {
+    let output = "error[0] in src/lib.rs";
+    let took = Duration::from_millis(1500);
+    assert_eq!(
+        trial("go.mod", "fail", Some(0), output),
+        Trial::WithoutEvidence { took }
+    );
+    let mut none = failed_tests(&[], 0);
+    none["exit_code"] = 0.into();
+    none["reason"] = "ran no test".into();
+    assert_unusable(&trial_of("go.mod", none), "ran no test");
+}
+
+#[test]
+fn writing_into_dependencies_is_told_from_other_failures() {
+    for line in [
+        "Error: TS5033: Could not write file '/p/node_modules/vitest/x': EROFS: read-only file system",
+        "error TS5012: Cannot read file /p/node_modules/.cache/xo/tsconfig.json: ENOENT: no such file",
+    ] {
+        let trial = trial("go.mod", "fail", Some(1), &format!("error[\n{line}"));
+        let reason = "it writes into installed dependencies, which are read-only: ";
+        assert_unusable(&trial, &format!("{reason}{line}"));
+    }
 }
 
 #[test]
