@@ -108,6 +108,11 @@ pub fn remove_verification_room(origin: &Workspace, run_dir: &Path) {
     let _ = VerificationRoom::remove(origin, &run_dir.join(FOLDER));
 }
 
+/// The directory in a run's verification room that takes the place of the repository's root.
+pub fn verification_room_root(run_dir: &Path) -> PathBuf {
+    VerificationRoom::root(&run_dir.join(FOLDER))
+}
+
 impl OpenVerificationRoom {
     /// Supervisor that starts checks in the room.
     pub(crate) fn supervisor(&self) -> Supervisor {

@@ -390,6 +390,11 @@ impl VerificationRoom {
         Ok(())
     }
 
+    /// The directory in the room's folder that takes the place of the repository's root.
+    pub(crate) fn root(folder: &Path) -> PathBuf {
+        folder.join("root")
+    }
+
     fn state(&self) -> MutexGuard<'_, VerificationRoomState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -397,7 +402,7 @@ impl VerificationRoom {
 
 /// Returns the folders in a room that take the places of the repository's root and of the workspace.
 fn paths_in(origin: &Workspace, folder: &Path) -> (PathBuf, PathBuf) {
-    let root = folder.join("root");
+    let root = VerificationRoom::root(folder);
     let tree = match origin.repository_root() {
         Some(above) => root.join(origin.dir.strip_prefix(above).unwrap_or(Path::new(""))),
         None => root.clone(),

@@ -10,6 +10,8 @@ use selvedge_core::format::counted;
 use selvedge_core::model::{
     CheckReport, EnvironmentSpec, KnownFailures, SandboxSpec, Step, VerificationPlan, exit_code,
 };
+use selvedge_engine::activity::{Activity, Progress};
+use selvedge_engine::verification_room_root;
 use tokio_util::sync::CancellationToken;
 use trial_copy::TrialCopy;
 
@@ -162,19 +164,25 @@ impl TrialContext<'_> {
             TrialPlace::Room(_) | TrialPlace::Repository => self.dir,
         };
         let checks = self.checks(vec![proposal.step.clone()], dir);
+        let paths = ShownPaths::new(place, self.dir);
+        let progress = TrialProgress {
+            reporter: self.reporter(),
+            label: describe_proposal(proposal),
+            paths: &paths,
+        };
         let ran = match place {
             TrialPlace::Room(room) => {
-                run_checks_in_room(&checks, room, &self.reporter(), self.interrupted).await
+                run_checks_in_room(&checks, room, &progress, self.interrupted).await
             }
             TrialPlace::Copy(_) | TrialPlace::Repository => {
-                run_checks_cancellable(&checks, &self.reporter(), self.interrupted).await
+                run_checks_cancellable(&checks, &progress, self.interrupted).await
             }
         };
         match ran {
             Ok(mut report) => report
                 .checks
                 .first_mut()
-                .map_or(Trial::Skipped, |check| self.judge(check, proposal, dir)),
+                .map_or(Trial::Skipped, |check| self.judge(check, proposal, &paths)),
             Err(error) => Trial::Unusable {
                 why: error.to_string(),
                 output: Vec::new(),
@@ -182,21 +190,107 @@ impl TrialContext<'_> {
         }
     }
 
-    /// Interprets the report of a check that ran in `dir`, and prints the end of its output if it did not pass.
-    fn judge(&self, check: &mut CheckReport, proposal: &Proposal, dir: &Path) -> Trial {
-        if dir != self.dir {
-            let (from, to) = (dir.to_string_lossy(), self.dir.to_string_lossy());
-            check.output = check.output.replace(&*from, &to);
-        }
+    /// Interprets the report of a check, and prints its first failure if it did not pass.
+    fn judge(&self, check: &mut CheckReport, proposal: &Proposal, paths: &ShownPaths) -> Trial {
+        paths.replace_in(check);
         let trial = Trial::from_report(check, proposal, self.dir);
         if !matches!(trial, Trial::Passed { .. } | Trial::Skipped) {
-            let lines: Vec<&str> = check.output.trim_end().lines().collect();
-            let end = &lines[lines.len().saturating_sub(MAX_PRINTED_LINES)..];
-            if !end.is_empty() {
-                errln!("{}", indent_lines(&end.join("\n"), "    │ ").trim_end());
+            let lines = init::explain_failure(check, MAX_PRINTED_LINES);
+            if !lines.is_empty() {
+                errln!("{}", indent_lines(&lines.join("\n"), "    │ ").trim_end());
             }
         }
         trial
+    }
+}
+
+/// A proposal in one line: several ones for the same purpose have the same label.
+fn describe_proposal(proposal: &Proposal) -> String {
+    let step = &proposal.step;
+    let label = step.label();
+    if label.ends_with(&step.target) {
+        label.to_owned()
+    } else {
+        format!("{label} (`{}`)", step.target)
+    }
+}
+
+/// Replaces the paths of the copy in which checks run, which nobody can open later.
+struct ShownPaths {
+    /// The path of the copy, and the path that replaces it.
+    replaced: Option<(String, String)>,
+    /// The directory of Selvedge's own files, such as the reports that it requests from test runners.
+    private: Option<String>,
+}
+
+impl ShownPaths {
+    fn new(place: &TrialPlace, repository: &Path) -> Self {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let replaced = match place {
+            TrialPlace::Room(room) => {
+                let root = room.origin.repository_root().unwrap_or(repository);
+                let copy = verification_room_root(room.folder.path());
+                Some((text(&copy), text(root)))
+            }
+            TrialPlace::Copy(copy) => Some((text(copy.dir()), text(repository))),
+            TrialPlace::Repository => None,
+        };
+        let state = StateDir::from_environment(&environment());
+        Self {
+            replaced,
+            private: state.ok().map(|state| text(state.root())),
+        }
+    }
+
+    fn replace(&self, text: &str) -> String {
+        let text = match &self.replaced {
+            Some((from, to)) => text.replace(from, to),
+            None => text.to_owned(),
+        };
+        let Some(private) = self.private.as_deref() else {
+            return text;
+        };
+        let lines = text.lines().filter(|line| !line.contains(private));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    fn replace_in(&self, check: &mut CheckReport) {
+        check.output = self.replace(&check.output);
+        check.reason = check.reason.as_deref().map(|reason| self.replace(reason));
+        for failure in &mut check.failures {
+            failure.summary = self.replace(&failure.summary);
+            for text in [&mut failure.file, &mut failure.excerpt] {
+                *text = text.as_deref().map(|text| self.replace(text));
+            }
+        }
+    }
+}
+
+/// Reports a trial with its command, and without private paths.
+struct TrialProgress<'a> {
+    reporter: HumanReporter<'a>,
+    label: String,
+    paths: &'a ShownPaths,
+}
+
+impl Progress for TrialProgress<'_> {
+    fn on_activity(&self, activity: Activity) {
+        let label = self.label.clone();
+        self.reporter.on_activity(match activity {
+            Activity::CheckStarted { .. } => Activity::CheckStarted { label },
+            Activity::CheckEnded {
+                status,
+                reason,
+                duration_ms,
+                ..
+            } => Activity::CheckEnded {
+                label,
+                status,
+                reason: reason.map(|reason| self.paths.replace(&reason)),
+                duration_ms,
+            },
+            other => other,
+        });
     }
 }
 
@@ -240,7 +334,7 @@ fn print_remedy(tried: &[TriedProposal]) {
         errln!("none of the detected checks works here");
         for TriedProposal { proposal, trial } in tried {
             if let Trial::Unusable { why, .. } = trial {
-                let line = format!("{}: {why}", proposal.step.label());
+                let line = format!("{}: {why}", describe_proposal(proposal));
                 errln!("{}", indent_lines(&line, "  ").trim_end());
             }
         }

@@ -23,7 +23,7 @@ pub(crate) use ci::{CiCommand, uncovered_comment};
 pub(crate) use document::settings_document;
 pub(crate) use proposal::Proposal;
 pub(crate) use setup::SetupLine;
-pub(crate) use trial::{Trial, TriedProposal, try_proposals};
+pub(crate) use trial::{Trial, TriedProposal, explain_failure, try_proposals};
 pub(crate) use write::write;
 
 /// Proposes checks for the repository at `root`, and commands that install its dependencies. Returns the commands of

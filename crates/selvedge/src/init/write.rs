@@ -12,7 +12,7 @@ pub(crate) enum WriteError {
     /// The file exists, and `--force` was not given.
     #[error("{} already exists; use --force to replace it", .0.display())]
     Exists(PathBuf),
-    #[error("cannot write {}", path.display())]
+    #[error("cannot write {}: {source}", path.display())]
     Failed {
         path: PathBuf,
         #[source]

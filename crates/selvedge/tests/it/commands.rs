@@ -77,6 +77,7 @@ fn init_writes_tested_checks_that_run_uses() {
     // Nothing shows that `make test` runs a test.
     let command = "\n[[checks]]\nname = \"tests\"\nrun = \"make test\"\n";
     assert!(written.contains(command), "{written}");
+    assert!(out.stderr.contains("tests (`make test`)"), "{}", out.stderr);
     assert!(out.stdout.contains("selvedge run"), "{}", out.stdout);
     env.selvedge(["init"]).run().assert_code(2);
     assert_eq!(
@@ -123,6 +124,32 @@ fn init_proposes_only_names_of_tests_as_known_failures() {
     let written = env.read("selvedge.toml");
     assert!(written.contains("\nrun = \"make test\"\n"), "{written}");
     assert!(!written.contains("known_failures"), "{written}");
+}
+
+#[test]
+fn init_names_paths_of_the_workspace() {
+    let bubblewrap = std::process::Command::new("bwrap")
+        .arg("--version")
+        .output();
+    if !is_available("bwrap", &bubblewrap) {
+        return;
+    }
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge")).with_sandbox("bubblewrap");
+    env.write(
+        "composer.json",
+        "{\"require-dev\": {\"phpunit/phpunit\": \"^9\"}}\n",
+    );
+    env.create_repo();
+    let out = env.selvedge(["init"]).run();
+    out.assert_code(1);
+    let program = env.work_dir().join("vendor/bin/phpunit");
+    let reason = format!(
+        "Does not work here: program {} not found; run `composer install` first.\n",
+        program.display()
+    );
+    let written = env.read("selvedge.toml");
+    assert!(written.contains(&reason), "{written}");
+    assert!(!out.stderr.contains("/room/"), "{}", out.stderr);
 }
 
 /// The programs of a virtual environment name their interpreter by the path at which it was made.
