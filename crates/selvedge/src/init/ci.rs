@@ -1,126 +1,16 @@
 //! The commands that a project's CI and git hooks run: GitHub Actions, GitLab, CircleCI, lefthook, husky, pre-commit.
 //!
-//! A line reader suffices for the usual ways to write steps; what it does not understand is not proposed.
+//! What is not understood is not proposed, but listed.
+
+mod purpose;
+mod steps;
 
 use std::collections::BTreeSet;
 
+use self::purpose::{Purpose, command_purpose, file_name, is_preparation, with_program_of};
+use self::steps::{StepKeys, read_steps, script_commands};
 use super::files::{RepositoryDirectory, RepositoryFiles};
 use super::proposal::{CheckRole, Proposal};
-
-/// Words of commands by the role of the check; the first role that has a word of a command applies.
-const ROLES: [(CheckRole, &[&str]); 3] = [
-    (
-        CheckRole::Types,
-        &[
-            "mypy",
-            "pyright",
-            "basedpyright",
-            "tsc",
-            "vue-tsc",
-            "typecheck",
-            "type-check",
-            "check-types",
-            "dialyzer",
-            "phpstan",
-            "psalm",
-        ],
-    ),
-    (
-        CheckRole::Lint,
-        &[
-            "lint",
-            "clippy",
-            "eslint",
-            "biome",
-            "ruff",
-            "flake8",
-            "pylint",
-            "golangci-lint",
-            "vet",
-            "staticcheck",
-            "rubocop",
-            "standardrb",
-            "credo",
-            "phpcs",
-            "shellcheck",
-        ],
-    ),
-    (
-        CheckRole::Test,
-        &[
-            "test", "tests", "nextest", "pytest", "unittest", "jest", "vitest", "tox", "nox",
-            "rspec", "phpunit", "pest", "ctest",
-        ],
-    ),
-];
-
-/// Names of tasks that usually run several checks, the tests among them.
-const CHECK_TASKS: [&str; 7] = [
-    "check",
-    "checks",
-    "ci",
-    "precommit",
-    "qa",
-    "validate",
-    "verify",
-];
-
-const FORMATTERS: [&str; 6] = ["fmt", "format", "black", "prettier", "rustfmt", "isort"];
-
-/// Beginnings of commands that prepare a machine, or that publish.
-const NOT_CHECKS: [&str; 35] = [
-    "test ",
-    "[ ",
-    "sudo ",
-    "apt",
-    "brew ",
-    "curl ",
-    "wget ",
-    "cd ",
-    "echo ",
-    "export ",
-    "mkdir ",
-    "rm ",
-    "cp ",
-    "mv ",
-    "git ",
-    "gh ",
-    "set ",
-    "source ",
-    ". ",
-    "chmod ",
-    "tar ",
-    "docker ",
-    "pip ",
-    "pipx ",
-    "python -m pip ",
-    "rustup ",
-    "corepack ",
-    "npm ci",
-    "pnpm ci",
-    "bun ci",
-    "npx --yes ",
-    "aws ",
-    "gcloud ",
-    "kubectl ",
-    "sleep ",
-];
-
-/// Words of commands that install, change or publish something, or do not end.
-const NOT_CHECK_WORDS: [&str; 13] = [
-    "install", "sync", "add", "publish", "deploy", "release", "upload", "login", "restore",
-    "--fix", "--write", "--watch", "serve",
-];
-
-/// Programs that run the tool that an argument names. With other programs, such a word can mean anything: what
-/// `./deploy.sh test` does is unknown, and `init` runs what it adopts.
-const RUNNERS: [&str; 45] = [
-    "ant", "artisan", "bazel", "bun", "bundle", "bunx", "cabal", "cargo", "cmake", "composer",
-    "coverage", "deno", "dotnet", "dune", "flutter", "go", "gradle", "gradlew", "hatch", "just",
-    "lerna", "make", "meson", "mix", "mvn", "mvnw", "npm", "npx", "nx", "pdm", "pipenv", "pnpm",
-    "poetry", "rails", "rake", "rebar3", "sbt", "stack", "swift", "task", "turbo", "uv", "uvx",
-    "yarn", "zig",
-];
 
 /// Characters of commands that start other programs, write files, or contain variables of CI.
 const SHELL_SYNTAX: [char; 7] = [';', '&', '|', '<', '>', '`', '$'];
@@ -129,6 +19,8 @@ const SHELL_SYNTAX: [char; 7] = [';', '&', '|', '<', '>', '`', '$'];
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CiCommand {
     pub(crate) run: String,
+    /// The directory that it runs in, relative to the root, as the file names it; `None` for the root.
+    pub(crate) directory: Option<String>,
     /// The file that contains it, relative to the root.
     pub(crate) found_in: String,
 }
@@ -156,54 +48,64 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> V
     let root = files.directory("");
     let commands = ci_commands(&root);
     let mut uncovered = Vec::new();
-    let targets: BTreeSet<String> = commands.iter().map(|it| it.run.clone()).collect();
     // No other command of CI replaces a guess that CI runs, too.
-    let mut adopted = Vec::new();
+    let mut adopted: Vec<(Purpose, Option<String>)> = Vec::new();
     for proposal in proposals.iter_mut() {
-        if targets.contains(&proposal.step.target) {
+        if prefer_command_of_ci(proposal, &commands) {
             proposal.is_guess = false;
-            adopted.extend(command_purpose(&proposal.step.target));
+            let directory = proposal.step.directory.clone();
+            adopted.extend(command_purpose(&proposal.step.target).map(|it| (it, directory)));
         }
     }
     for command in commands {
-        let words: Vec<&str> = command.run.split_whitespace().collect();
-        if is_preparation(&command.run, &words) || is_proposed(&command.run, proposals) {
+        if is_preparation(&command.run) || is_proposed(&command, proposals) {
             continue;
         }
-        let Some((role, tool)) = purpose(&words).filter(|_| is_portable(&command, &root)) else {
+        let purpose = command_purpose(&command.run).filter(|_| is_portable(&command, &root));
+        let Some(purpose) = purpose else {
             uncovered.push(command);
             continue;
         };
         let same_tool = proposals.iter_mut().find(|proposal| {
-            let target = &proposal.step.target;
-            proposal.step.directory.is_none() && command_purpose(target) == Some((role, tool))
+            proposal.step.directory == command.directory
+                && command_purpose(&proposal.step.target).as_ref() == Some(&purpose)
         });
-        match same_tool {
-            None => {
-                adopted.push((role, tool));
-                let name = unused_name(role, tool, &command.run, proposals);
-                let CiCommand { run, found_in } = command;
-                proposals.push(Proposal::new(&root, role, &name, run, &found_in));
+        let key = (purpose, command.directory.clone());
+        let (purpose, at) = (
+            &key.0,
+            files.directory(key.1.as_deref().unwrap_or_default()),
+        );
+        let Some(proposal) = same_tool else {
+            let name = unused_name(purpose, &command, proposals);
+            let mut proposal =
+                Proposal::new(&at, purpose.role, &name, command.run, &command.found_in);
+            proposal.found_in = command.found_in;
+            proposals.push(proposal);
+            adopted.push(key);
+            continue;
+        };
+        match with_program_of(&proposal.step.target, &command.run, &purpose.tool) {
+            Some(run) if run == proposal.step.target => {
+                proposal.is_guess = false;
+                adopted.push(key);
             }
-            // Another program runs the tool, perhaps one that is only in CI.
-            Some(proposal)
-                if proposal.step.target.split_whitespace().next() != words.first().copied() => {}
-            Some(_) if adopted.contains(&(role, tool)) => uncovered.push(command),
-            Some(proposal) => {
-                adopted.push((role, tool));
+            Some(run) if !adopted.contains(&key) && !selects_tests(&run, purpose, &root) => {
                 let guess = proposal.clone();
-                proposal.step.target = command.run;
+                proposal.step.target = run;
                 proposal.found_in = command.found_in;
                 proposal.is_guess = false;
                 // CI's command may need what only CI has.
                 proposal.alternatives.clear();
-                if let Some(command) = installed_command(&root, &proposal.step.target, tool) {
+                let installed = installed_command(&at, &proposal.step.target, &purpose.tool);
+                if let Some(command) = installed {
                     let mut installed = proposal.clone();
                     installed.step.target = command;
                     proposal.add_alternative(installed);
                 }
                 proposal.add_alternative(guess);
+                adopted.push(key);
             }
+            Some(_) | None => uncovered.push(command),
         }
     }
     if root.has(".pre-commit-config.yaml") {
@@ -215,8 +117,47 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> V
             ".pre-commit-config.yaml",
         ));
     }
-    uncovered.retain(|command| !is_proposed(&command.run, proposals));
+    uncovered.retain(|command| !is_proposed(command, proposals));
     uncovered
+}
+
+/// Puts the alternative that CI runs first, unless CI also runs the proposed command. Returns whether CI runs the
+/// command that is first then.
+fn prefer_command_of_ci(proposal: &mut Proposal, commands: &[CiCommand]) -> bool {
+    let is_run = |proposal: &Proposal| commands.iter().any(|command| is_same(command, proposal));
+    if is_run(proposal) {
+        return true;
+    }
+    let Some(index) = proposal.alternatives.iter().position(is_run) else {
+        return false;
+    };
+    let preferred = proposal.alternatives.remove(index);
+    let other = std::mem::replace(proposal, preferred);
+    proposal.add_alternative(other);
+    true
+}
+
+/// Whether a command runs only the tests of some paths, which do not seem to be all tests.
+fn selects_tests(run: &str, purpose: &Purpose, root: &RepositoryDirectory<'_>) -> bool {
+    if purpose.role != CheckRole::Test {
+        return false;
+    }
+    let words = run.split_whitespace();
+    let arguments = words.skip_while(|word| file_name(word) != purpose.tool);
+    let is_path = |word: &str| {
+        let folder = format!("{}/", word.trim_end_matches('/'));
+        word.contains('/')
+            || root
+                .paths()
+                .any(|path| path == word || path.starts_with(&folder))
+    };
+    let mut paths = arguments
+        .skip(1)
+        .filter(|word| !word.starts_with('-') && !word.contains('='))
+        .filter(|word| !matches!(*word, "." | "./" | "./..."))
+        .filter(|word| is_path(word))
+        .peekable();
+    paths.peek().is_some() && !paths.any(|path| path.contains("test") || path.contains("spec"))
 }
 
 /// The part of a command from its tool on, with the tool of the project's virtual environment, if a package manager runs
@@ -240,175 +181,80 @@ fn ci_commands(root: &RepositoryDirectory<'_>) -> Vec<CiCommand> {
     let files = root.paths().filter(|path| is_ci_file(path));
     let commands = files.flat_map(|path| {
         let text = root.text_or_empty(path);
-        let commands = match path {
-            ".husky/pre-commit" | ".husky/pre-push" => script_commands(text.lines()),
-            ".gitlab-ci.yml" => yaml_commands(text, &["script:"]),
-            ".circleci/config.yml" => yaml_commands(text, &["run:", "command:"]),
-            _ => yaml_commands(text, &["run:"]),
+        let (script, directory): (&[&str], _) = match path {
+            ".husky/pre-commit" | ".husky/pre-push" => (&[], ""),
+            ".gitlab-ci.yml" => (&["script"], ""),
+            ".circleci/config.yml" => (&["run", "command"], "working_directory"),
+            "lefthook.yml" | ".lefthook.yml" => (&["run"], "root"),
+            _ => (&["run"], "working-directory"),
         };
-        commands.into_iter().map(move |run| CiCommand {
-            run,
-            found_in: path.to_owned(),
+        let steps = match script {
+            [] => vec![(text.to_owned(), None)],
+            script => {
+                let steps = read_steps(text, &StepKeys { script, directory }).into_iter();
+                steps.map(|step| (step.script, step.directory)).collect()
+            }
+        };
+        steps.into_iter().flat_map(move |(script, directory)| {
+            let directory = directory.as_deref().and_then(plain_directory);
+            let commands = script_commands(&script).into_iter();
+            commands.map(move |run| CiCommand {
+                run,
+                directory: directory.clone(),
+                found_in: path.to_owned(),
+            })
         })
     });
     let mut commands: Vec<_> = commands.collect();
     let mut seen = BTreeSet::new();
-    commands.retain(|command| seen.insert(command.run.clone()));
+    commands.retain(|command| seen.insert((command.run.clone(), command.directory.clone())));
     commands
 }
 
-/// The commands below these keys of a YAML file.
-fn yaml_commands(text: &str, keys: &[&str]) -> Vec<String> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut commands = Vec::new();
-    for (index, line) in lines.iter().enumerate() {
-        let entry = line.trim_start();
-        let entry = entry.strip_prefix("- ").map_or(entry, str::trim_start);
-        let value = keys.iter().find_map(|key| entry.strip_prefix(key));
-        let Some(value) = value.map(str::trim) else {
-            continue;
-        };
-        let indent = line.len() - entry.len();
-        let below = lines[index + 1..]
-            .iter()
-            .copied()
-            .take_while(|line| line.trim().is_empty() || is_below(line, indent));
-        if value.is_empty() {
-            // Only lists are read; other tables below these keys have keys of their own.
-            let items = below.filter_map(|line| line.trim_start().strip_prefix("- "));
-            commands.extend(script_commands(items.map(unquote)));
-        } else if value.starts_with(['|', '>']) {
-            commands.extend(script_commands(below));
-        } else {
-            commands.extend(script_commands([unquote(value)]));
-        }
-    }
-    commands
+/// A directory without the parts of its name that mean nothing; `None` for the checkout.
+fn plain_directory(directory: &str) -> Option<String> {
+    let directory = directory.trim_start_matches("./").trim_end_matches('/');
+    (!matches!(directory, "" | ".")).then(|| directory.to_owned())
 }
 
-/// Whether a line belongs to the value of a key with this indentation; items of a list may have the same.
-fn is_below(line: &str, indent: usize) -> bool {
-    let text = line.trim_start();
-    let own = line.len() - text.len();
-    own > indent || own == indent && text.starts_with("- ")
-}
-
-fn unquote(value: &str) -> &str {
-    let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
-    quoted('"').or_else(|| quoted('\'')).unwrap_or(value)
-}
-
-/// The commands of a script, one per line; none if it has control flow or lines that continue.
-fn script_commands<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let lines: Vec<&str> = lines
-        .into_iter()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .collect();
-    let is_complex = |line: &&str| {
-        line.ends_with(['\\', '{', '(', '|', '&'])
-            || ["if ", "for ", "while ", "case ", "cd ", "pushd ", "cat <<"]
-                .iter()
-                .any(|start| line.starts_with(start))
-    };
-    if lines.iter().any(is_complex) {
-        return Vec::new();
-    }
-    lines.into_iter().map(str::to_owned).collect()
-}
-
-fn unused_name(role: CheckRole, tool: &str, run: &str, proposals: &[Proposal]) -> String {
-    let name = if role == CheckRole::Test {
+fn unused_name(purpose: &Purpose, command: &CiCommand, proposals: &[Proposal]) -> String {
+    let name = if purpose.role == CheckRole::Test {
         "tests"
     } else {
-        tool
+        &purpose.tool
     };
-    let mut names = proposals.iter().map(|proposal| proposal.step.label());
-    let is_used = names.any(|other| other == name);
-    let name = if is_used { run } else { name };
+    let label = match &command.directory {
+        Some(directory) => format!("{directory}: {name}"),
+        None => name.to_owned(),
+    };
+    let mut labels = proposals.iter().map(|proposal| proposal.step.label());
+    let name = if labels.any(|other| other == label) {
+        &command.run
+    } else {
+        name
+    };
     name.to_owned()
 }
 
-fn is_proposed(run: &str, proposals: &[Proposal]) -> bool {
-    let mut targets = proposals.iter().map(|proposal| &proposal.step.target);
-    targets.any(|target| target == run)
+fn is_same(command: &CiCommand, proposal: &Proposal) -> bool {
+    proposal.step.target == command.run && proposal.step.directory == command.directory
 }
 
-fn is_preparation(run: &str, words: &[&str]) -> bool {
-    NOT_CHECKS.iter().any(|start| run.starts_with(start))
-        || words.iter().any(|word| NOT_CHECK_WORDS.contains(word))
+fn is_proposed(command: &CiCommand, proposals: &[Proposal]) -> bool {
+    let mut proposals = proposals.iter();
+    proposals.any(|proposal| is_same(command, proposal))
 }
 
-/// Whether a command is a single call of a program that means the same outside of CI, in the root of the repository.
+/// Whether a command is a single call of a program that means the same outside of CI, in a directory of the repository.
 fn is_portable(command: &CiCommand, root: &RepositoryDirectory<'_>) -> bool {
-    let changes_directory = root
-        .text_or_empty(&command.found_in)
-        .contains("working-directory:");
     let is_foreign = ["{staged_files}", "{push_files}"]
         .iter()
         .any(|variable| command.run.contains(variable));
-    !changes_directory && !is_foreign && !command.run.contains(SHELL_SYNTAX)
-}
-
-/// The role of a command line, and its tool.
-fn command_purpose(command: &str) -> Option<(CheckRole, &'static str)> {
-    let words: Vec<&str> = command.split_whitespace().collect();
-    purpose(&words)
-}
-
-/// The role of a command, and its tool.
-fn purpose(words: &[&str]) -> Option<(CheckRole, &'static str)> {
-    let words = program_words(words);
-    let program = file_name(words.first()?);
-    let is_tool =
-        FORMATTERS.contains(&program) || ROLES.iter().any(|(_, tools)| tools.contains(&program));
-    if !is_tool && !RUNNERS.contains(&program) {
-        return None;
-    }
-    let has_word = |tool: &str| words.iter().any(|word| file_name(word) == tool);
-    if let Some(formatter) = FORMATTERS.into_iter().find(|tool| has_word(tool)) {
-        let checks = words
-            .iter()
-            .any(|word| word.contains("check") || matches!(*word, "--diff" | "-c"));
-        return checks.then_some((CheckRole::Format, formatter));
-    }
-    let by_tool = ROLES.iter().find_map(|(role, tools)| {
-        let tool = tools.iter().copied().find(|tool| has_word(tool))?;
-        Some((*role, tool))
+    let is_in_repository = command.directory.as_ref().is_none_or(|directory| {
+        let below = format!("{directory}/");
+        root.paths().any(|path| path.starts_with(&below))
     });
-    by_tool.or_else(|| Some((CheckRole::Test, check_task(program, &words[1..])?)))
-}
-
-/// The task of a task runner that runs several checks, as in `make ci`.
-fn check_task(runner: &str, arguments: &[&str]) -> Option<&'static str> {
-    let arguments = arguments.iter().filter(|word| !word.starts_with('-'));
-    let mut arguments = arguments.copied();
-    let task = match (runner, arguments.next()?) {
-        ("make" | "just" | "task" | "rake", task) => task,
-        ("cargo", "xtask")
-        | ("deno", "task")
-        | ("npm" | "pnpm" | "yarn" | "bun" | "composer", "run" | "run-script") => {
-            arguments.next()?
-        }
-        ("pnpm" | "yarn" | "composer", script) => script,
-        _ => return None,
-    };
-    CHECK_TASKS.into_iter().find(|name| *name == task)
-}
-
-/// The words of a command from its program on: without variables before it, and without an interpreter.
-fn program_words<'w, 'a>(words: &'w [&'a str]) -> &'w [&'a str] {
-    let variables = words.iter().take_while(|word| word.contains('=')).count();
-    let words = &words[variables..];
-    match words {
-        [python, "-m" | "manage.py", rest @ ..] if file_name(python).starts_with("python") => rest,
-        [php, rest @ ..] if file_name(php) == "php" => rest,
-        _ => words,
-    }
-}
-
-fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
+    is_in_repository && !is_foreign && !command.run.contains(SHELL_SYNTAX)
 }
 
 /// Renders the commands that no check covers as a comment of the settings file.
@@ -419,7 +265,12 @@ pub(crate) fn uncovered_comment(uncovered: &[CiCommand]) -> String {
     let lines: Vec<String> = uncovered
         .iter()
         .map(|command| {
-            let line = format!("#   {} ({})", command.run, command.found_in);
+            let directory = command.directory.as_ref();
+            let place = match directory {
+                Some(directory) => format!("in {directory}, {}", command.found_in),
+                None => command.found_in.clone(),
+            };
+            let line = format!("#   {} ({place})", command.run);
             line.replace(char::is_control, " ") + "\n"
         })
         .collect();

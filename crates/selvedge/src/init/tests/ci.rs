@@ -57,6 +57,168 @@ jobs:
 }
 
 #[test]
+fn yaml_is_read_as_yaml() {
+    let workflow = "\
+on: push
+jobs:
+  test:
+    steps:
+      - run: cargo clippy  # -- -D warnings
+      - run: >-
+          npm run
+          check:types
+      - run: &tests |-
+          npm run test:ci   # style
+          ruff check \\
+            src
+      - {name: flow, run: 'shellcheck run.sh'}
+      - run: *tests
+      - run: |2
+            tox
+";
+    let adopted = [
+        ".github/workflows/ci.yml: cargo clippy",
+        ".github/workflows/ci.yml: npm run check:types",
+        ".github/workflows/ci.yml: npm run test:ci",
+        ".github/workflows/ci.yml: ruff check src",
+        ".github/workflows/ci.yml: shellcheck run.sh",
+        ".github/workflows/ci.yml: tox",
+    ];
+    check_adopted(&[(WORKFLOW, workflow)], &adopted, &[]);
+    let deep = format!("a: {}\n", "[".repeat(100_000));
+    check_adopted(&[(WORKFLOW, deep.as_str())], &[], &[]);
+    let deep = format!("{}x\n", "- ".repeat(1000));
+    check_adopted(&[(WORKFLOW, deep.as_str())], &[], &[]);
+}
+
+#[test]
+fn directory_of_a_step_is_that_of_its_check() {
+    let workflow = "\
+jobs:
+  a:
+    defaults:
+      run:
+        working-directory: ./web/
+    steps:
+      - run: npm test
+      - run: make lint
+        working-directory: .
+      - run: tox
+        working-directory: ${{ matrix.folder }}
+  b:
+    steps:
+      - run: make typecheck
+      - run: ruff check .
+        working-directory: tools
+";
+    let files = [
+        (WORKFLOW, workflow),
+        ("web/index.js", ""),
+        ("tools/x.py", ""),
+    ];
+    let mut adopted = proposals(&files);
+    let uncovered = adopt(&repository(&files), &mut adopted);
+    let adopted: Vec<_> = adopted
+        .iter()
+        .map(|it| (it.step.target.as_str(), it.step.directory.as_deref()))
+        .collect();
+    assert_eq!(
+        adopted,
+        [
+            ("npm test", Some("web")),
+            ("make lint", None),
+            ("make typecheck", None),
+            ("ruff check .", Some("tools")),
+        ]
+    );
+    let comment = uncovered_comment(&uncovered);
+    assert!(
+        comment.contains("#   tox (in ${{ matrix.folder }}, .github/workflows/ci.yml)"),
+        "{comment}"
+    );
+}
+
+#[test]
+fn commands_for_the_installed_tool_are_adopted_or_listed() {
+    let python = [
+        ("pyproject.toml", "[tool.pytest.ini_options]\n"),
+        (".venv/bin/pytest", ""),
+        ("src/x.py", ""),
+        ("tests/test_x.py", ""),
+    ];
+    let check = |workflow: &str, expected: &[&str], uncovered: &[&str]| {
+        let files = [&python[..], &[(WORKFLOW, workflow)]].concat();
+        check_adopted(&files, expected, uncovered);
+    };
+    check(
+        "- run: pytest --doctest-modules src\n- run: pytest bench/\n",
+        &["pyproject.toml: .venv/bin/pytest"],
+        &["pytest --doctest-modules src", "pytest bench/"],
+    );
+    check(
+        "- run: pytest -q tests\n- run: python -m pytest -q tests\n",
+        &[".github/workflows/ci.yml: .venv/bin/pytest -q tests"],
+        &[],
+    );
+    check(
+        "- run: python -m pytest\n- run: pytest --slow\n",
+        &["pyproject.toml: .venv/bin/pytest"],
+        &["pytest --slow"],
+    );
+    let package = ("package.json", r#"{"scripts": {"test": "jest"}}"#);
+    check_adopted(
+        &[package, (WORKFLOW, "- run: yarn test\n- run: make test\n")],
+        &["package.json: npm test"],
+        &["make test"],
+    );
+}
+
+#[test]
+fn alternative_that_ci_runs_is_first() {
+    let files = [
+        ("Gemfile", "gem 'rspec'"),
+        ("Rakefile", "task \"spec\" do"),
+        (WORKFLOW, "- run: bundle exec rake spec\n"),
+    ];
+    check_adopted(&files, &["Rakefile: bundle exec rake spec"], &[]);
+}
+
+#[test]
+fn scripts_with_several_parts_and_node_tests_are_adopted() {
+    let workflow = "\
+- run: npm run test:unit
+- run: npm run check:format
+- run: npm run lint:css
+- run: node --test test/
+- run: npm run lint:fix
+- run: npm run build:all
+";
+    let adopted = [
+        ".github/workflows/ci.yml: npm run test:unit",
+        ".github/workflows/ci.yml: npm run check:format",
+        ".github/workflows/ci.yml: npm run lint:css",
+        ".github/workflows/ci.yml: node --test test/",
+    ];
+    check_adopted(&[(WORKFLOW, workflow)], &adopted, &["npm run build:all"]);
+}
+
+#[test]
+fn preparations_are_not_listed() {
+    let workflow = "\
+- run: cargo generate-lockfile
+- run: VERSION=$(cat version)
+- run: FOO=bar
+- run: printf '%s' x >> \"$GITHUB_OUTPUT\"
+- run: jq . report.json
+- run: coverage xml
+- run: codecov --flags unit
+- run: coverage run -m pytest
+";
+    let adopted = [".github/workflows/ci.yml: coverage run -m pytest"];
+    check_adopted(&[(WORKFLOW, workflow)], &adopted, &[]);
+}
+
+#[test]
 fn tasks_that_run_all_checks_are_adopted() {
     let workflow = "\
 - run: npm ci
@@ -65,6 +227,7 @@ fn tasks_that_run_all_checks_are_adopted() {
 - run: cargo xtask qa
 - run: make release-notes
 - run: cargo run check
+- run: composer validate --strict
 ";
     let adopted = [
         ".github/workflows/ci.yml: make -j2 ci",
@@ -74,7 +237,11 @@ fn tasks_that_run_all_checks_are_adopted() {
     check_adopted(
         &[(WORKFLOW, workflow)],
         &adopted,
-        &["make release-notes", "cargo run check"],
+        &[
+            "make release-notes",
+            "cargo run check",
+            "composer validate --strict",
+        ],
     );
 }
 
@@ -160,12 +327,12 @@ fn pre_commit_of_ci_is_covered_by_its_check() {
 
 #[test]
 fn uncovered_commands_cannot_add_settings() {
-    let files = [(WORKFLOW, "- run: build\rx\n")];
+    let files = [(".husky/pre-push", "build\rx\n")];
     let uncovered = adopt(&repository(&files), &mut Vec::new());
     assert_eq!(
         uncovered_comment(&uncovered),
         "\n# CI also runs these commands, which no check above covers:\n\
-         #   build x (.github/workflows/ci.yml)\n"
+         #   build x (.husky/pre-push)\n"
     );
     assert_eq!(uncovered_comment(&[]), "");
 }

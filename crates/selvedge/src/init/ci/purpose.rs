@@ -1,0 +1,326 @@
+//! What a command of CI does, as its words show.
+
+use crate::init::proposal::CheckRole;
+
+/// Words of commands by the role of the check; the first role that has a word of a command applies.
+const ROLES: [(CheckRole, &[&str]); 3] = [
+    (
+        CheckRole::Types,
+        &[
+            "mypy",
+            "pyright",
+            "basedpyright",
+            "tsc",
+            "vue-tsc",
+            "typecheck",
+            "type-check",
+            "check-types",
+            "dialyzer",
+            "phpstan",
+            "psalm",
+        ],
+    ),
+    (
+        CheckRole::Lint,
+        &[
+            "lint",
+            "clippy",
+            "eslint",
+            "biome",
+            "ruff",
+            "flake8",
+            "pylint",
+            "golangci-lint",
+            "vet",
+            "staticcheck",
+            "rubocop",
+            "standardrb",
+            "credo",
+            "phpcs",
+            "shellcheck",
+        ],
+    ),
+    (
+        CheckRole::Test,
+        &[
+            "test", "tests", "spec", "specs", "nextest", "pytest", "unittest", "jest", "vitest",
+            "tox", "nox", "rspec", "phpunit", "pest", "ctest",
+        ],
+    ),
+];
+
+/// Names of tasks: what they do depends on the program that runs them.
+const TASK_WORDS: [&str; 10] = [
+    "test",
+    "tests",
+    "spec",
+    "specs",
+    "lint",
+    "typecheck",
+    "type-check",
+    "check-types",
+    "fmt",
+    "format",
+];
+
+/// Names of tasks that usually run several checks, the tests among them.
+const CHECK_TASKS: [&str; 7] = [
+    "check",
+    "checks",
+    "ci",
+    "precommit",
+    "qa",
+    "validate",
+    "verify",
+];
+
+const FORMATTERS: [&str; 6] = ["fmt", "format", "black", "prettier", "rustfmt", "isort"];
+
+/// Programs that run the tool that an argument names. With other programs, such a word can mean anything: what
+/// `./deploy.sh test` does is unknown, and `init` runs what it adopts.
+const RUNNERS: [&str; 45] = [
+    "ant", "artisan", "bazel", "bun", "bundle", "bunx", "cabal", "cargo", "cmake", "composer",
+    "coverage", "deno", "dotnet", "dune", "flutter", "go", "gradle", "gradlew", "hatch", "just",
+    "lerna", "make", "meson", "mix", "mvn", "mvnw", "npm", "npx", "nx", "pdm", "pipenv", "pnpm",
+    "poetry", "rails", "rake", "rebar3", "sbt", "stack", "swift", "task", "turbo", "uv", "uvx",
+    "yarn", "zig",
+];
+
+/// Programs that run the same scripts of a `package.json`.
+const PACKAGE_MANAGERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
+
+/// Beginnings of commands that prepare a machine, or that publish.
+const NOT_CHECKS: [&str; 47] = [
+    "test ",
+    "[ ",
+    "sudo ",
+    "apt",
+    "brew ",
+    "curl ",
+    "wget ",
+    "cd ",
+    "echo ",
+    "export ",
+    "mkdir ",
+    "rm ",
+    "cp ",
+    "mv ",
+    "git ",
+    "gh ",
+    "set ",
+    "source ",
+    ". ",
+    "chmod ",
+    "tar ",
+    "docker ",
+    "pip ",
+    "pipx ",
+    "python -m pip ",
+    "rustup ",
+    "corepack ",
+    "npm ci",
+    "pnpm ci",
+    "bun ci",
+    "npx --yes ",
+    "aws ",
+    "gcloud ",
+    "kubectl ",
+    "sleep ",
+    "cargo fetch",
+    "cargo generate-lockfile",
+    "cargo update",
+    "go mod download",
+    "jq ",
+    "codecov",
+    "coveralls",
+    "coverage combine",
+    "coverage lcov",
+    "coverage report",
+    "coverage xml",
+    "bash <(curl",
+];
+
+/// Words of commands that install, change or publish something, or do not end.
+const NOT_CHECK_WORDS: [&str; 13] = [
+    "install", "sync", "add", "publish", "deploy", "release", "upload", "login", "restore",
+    "--fix", "--write", "--watch", "serve",
+];
+
+/// Parts of script names, as in `lint:fix`, of scripts that change files or do not end.
+const NOT_CHECK_PARTS: [&str; 6] = ["fix", "write", "watch", "update", "dev", "debug"];
+
+/// Files by which a step passes values to those after it.
+const STEP_OUTPUTS: [&str; 3] = ["GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH"];
+
+/// What a command checks, and by which tool or task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Purpose {
+    pub(super) role: CheckRole,
+    pub(super) tool: String,
+}
+
+/// The purpose of a command, if it is known.
+pub(super) fn command_purpose(command: &str) -> Option<Purpose> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let words = program_words(&words);
+    let program = file_name(words.first()?);
+    let purpose = |role, tool: &str| {
+        let tool = tool.to_owned();
+        Some(Purpose { role, tool })
+    };
+    if program == "node" {
+        let runs_tests = words.contains(&"--test");
+        return purpose(CheckRole::Test, "node --test").filter(|_| runs_tests);
+    }
+    let is_tool =
+        FORMATTERS.contains(&program) || ROLES.iter().any(|(_, tools)| tools.contains(&program));
+    let is_runner = RUNNERS.contains(&program);
+    if !is_tool && !is_runner {
+        return None;
+    }
+    let find = |tools: &[&str]| {
+        let mut names = words.iter().map(|word| file_name(word));
+        names.find(|name| tools.contains(name))
+    };
+    if let Some(formatter) = find(&FORMATTERS) {
+        let checks = words
+            .iter()
+            .any(|word| word.contains("check") || matches!(*word, "--diff" | "-c"));
+        return purpose(CheckRole::Format, formatter).filter(|_| checks);
+    }
+    if let Some((role, tool)) = ROLES
+        .iter()
+        .find_map(|(role, tools)| Some((*role, find(tools)?)))
+    {
+        return purpose(role, tool);
+    }
+    let mut arguments = words[1..].iter().copied();
+    if let Some((role, script)) = arguments
+        .find_map(|word| Some((script_role(word)?, word)))
+        .filter(|_| is_runner)
+    {
+        return purpose(role, script);
+    }
+    purpose(CheckRole::Test, check_task(program, &words[1..])?)
+}
+
+/// The role of a script with a name of several parts, as in `test:unit` and `check:format`.
+fn script_role(name: &str) -> Option<CheckRole> {
+    if !is_script_name(name) {
+        return None;
+    }
+    let parts: Vec<&str> = name.split(':').collect();
+    let has = |words: &[&str]| parts.iter().any(|part| words.contains(part));
+    if has(&NOT_CHECK_PARTS) {
+        return None;
+    }
+    if has(&FORMATTERS) {
+        return has(&["check"]).then_some(CheckRole::Format);
+    }
+    if has(&["types", "type"]) {
+        return Some(CheckRole::Types);
+    }
+    let mut roles = ROLES.iter();
+    roles.find_map(|(role, words)| has(words).then_some(*role))
+}
+
+/// Whether a word can be the name of a script that has several parts.
+fn is_script_name(word: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ':' | '-' | '_');
+    word.contains(':')
+        && !word.contains("::")
+        && word.starts_with(char::is_alphanumeric)
+        && word.chars().all(is_plain)
+}
+
+/// The task of a task runner that runs several checks, as in `make ci`.
+fn check_task(runner: &str, arguments: &[&str]) -> Option<&'static str> {
+    let arguments = arguments.iter().filter(|word| !word.starts_with('-'));
+    let mut arguments = arguments.copied();
+    let task = match (runner, arguments.next()?) {
+        // A command of Composer itself, which checks its manifest.
+        ("composer", "validate") => return None,
+        ("make" | "just" | "task" | "rake", task) => task,
+        ("cargo", "xtask")
+        | ("deno", "task")
+        | ("npm" | "pnpm" | "yarn" | "bun" | "composer", "run" | "run-script") => {
+            arguments.next()?
+        }
+        ("pnpm" | "yarn" | "composer", script) => script,
+        _ => return None,
+    };
+    CHECK_TASKS.into_iter().find(|name| *name == task)
+}
+
+/// Whether a command prepares a machine, publishes, changes files, or passes values to other steps.
+pub(super) fn is_preparation(run: &str) -> bool {
+    let words: Vec<&str> = run.split_whitespace().collect();
+    let is_assignment = |word: &str| {
+        let name = word.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| {
+            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        })
+    };
+    let assigns_output = || {
+        let value = words.first().filter(|word| is_assignment(word));
+        value.is_some_and(|word| word.contains("=$(") || word.contains("=\"$("))
+    };
+    let changes_files = || {
+        let mut words = words.iter().filter(|word| is_script_name(word));
+        words.any(|word| word.split(':').any(|part| NOT_CHECK_PARTS.contains(&part)))
+    };
+    NOT_CHECKS.iter().any(|start| run.starts_with(start))
+        || words.iter().any(|word| NOT_CHECK_WORDS.contains(word))
+        || STEP_OUTPUTS.iter().any(|file| run.contains(file))
+        || words.iter().all(|word| is_assignment(word))
+        || assigns_output()
+        || changes_files()
+}
+
+/// The command of CI with the program that the proposed command for the same tool uses, which is installed here: with
+/// `.venv/bin/pytest`, of `pytest -x`, `.venv/bin/pytest -x`. `None` if the two cannot be compared.
+pub(super) fn with_program_of(proposed: &str, command: &str, tool: &str) -> Option<String> {
+    let (own, other): (Vec<&str>, Vec<&str>) = (
+        proposed.split_whitespace().collect(),
+        command.split_whitespace().collect(),
+    );
+    let (own_program, other_program) = (program_words(&own), program_words(&other));
+    let (first, other_first) = (own_program.first()?, other_program.first()?);
+    if first == other_first {
+        return Some(command.to_owned());
+    }
+    let script = |words: &[&str]| {
+        let words = words[1..].iter().filter(|word| **word != "run");
+        words.map(|word| (*word).to_owned()).collect::<Vec<_>>()
+    };
+    if [first, other_first]
+        .iter()
+        .all(|program| PACKAGE_MANAGERS.contains(program))
+    {
+        let is_same = script(own_program) == script(other_program);
+        return is_same.then(|| proposed.to_owned());
+    }
+    if TASK_WORDS.contains(&tool) || CHECK_TASKS.contains(&tool) || tool.contains([':', ' ']) {
+        return None;
+    }
+    let position = |words: &[&str]| words.iter().position(|word| file_name(word) == tool);
+    let words = own[..=position(&own)?]
+        .iter()
+        .chain(&other[position(&other)? + 1..]);
+    Some(words.copied().collect::<Vec<_>>().join(" "))
+}
+
+/// The words of a command from its program on: without variables before it, and without an interpreter.
+fn program_words<'w, 'a>(words: &'w [&'a str]) -> &'w [&'a str] {
+    let variables = words.iter().take_while(|word| word.contains('=')).count();
+    let words = &words[variables..];
+    match words {
+        [python, "-m" | "manage.py", rest @ ..] if file_name(python).starts_with("python") => rest,
+        [php, rest @ ..] if file_name(php) == "php" => rest,
+        _ => words,
+    }
+}
+
+pub(super) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}

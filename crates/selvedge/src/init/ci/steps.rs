@@ -1,0 +1,187 @@
+//! Reads the scripts of CI files: YAML by its events, so that aliases and deep nesting cost nothing.
+
+use saphyr_parser::{Event, Parser};
+
+/// Deeper nesting is not read.
+const MAX_DEPTH: usize = 32;
+
+/// A script that CI runs, one or more lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CiStep {
+    pub(super) script: String,
+    /// The directory that it runs in, as it is written; `None` if that is the checkout.
+    pub(super) directory: Option<String>,
+}
+
+/// The names of the keys that matter in a file.
+pub(super) struct StepKeys {
+    pub(super) script: &'static [&'static str],
+    /// Beside the script.
+    pub(super) directory: &'static str,
+}
+
+enum Node {
+    Text(String),
+    List(Vec<Node>),
+    Table(Vec<(String, Node)>),
+    /// An alias, or what is nested too deep.
+    Unread,
+}
+
+impl Node {
+    fn get(&self, key: &str) -> Option<&Self> {
+        let Self::Table(entries) = self else {
+            return None;
+        };
+        let mut entries = entries.iter();
+        entries.find_map(|(name, value)| (name == key).then_some(value))
+    }
+
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::List(_) | Self::Table(_) | Self::Unread => None,
+        }
+    }
+}
+
+/// The steps of a YAML file; none if it is not valid.
+pub(super) fn read_steps(text: &str, keys: &StepKeys) -> Vec<CiStep> {
+    let mut steps = Vec::new();
+    for document in read_documents(text).unwrap_or_default() {
+        collect_steps(&document, keys, None, &mut steps);
+    }
+    steps
+}
+
+fn collect_steps(
+    node: &Node,
+    keys: &StepKeys,
+    default_directory: Option<&str>,
+    steps: &mut Vec<CiStep>,
+) {
+    let entries = match node {
+        Node::Table(entries) => entries,
+        Node::List(items) => {
+            for item in items {
+                collect_steps(item, keys, default_directory, steps);
+            }
+            return;
+        }
+        Node::Text(_) | Node::Unread => return,
+    };
+    // Of a workflow or a job on GitHub.
+    let defaults = node.get("defaults").and_then(|it| it.get("run"));
+    let default_directory = defaults
+        .and_then(|run| run.get(keys.directory)?.text())
+        .or(default_directory);
+    let directory = node.get(keys.directory).and_then(Node::text);
+    let directory = directory.or(default_directory);
+    for (key, value) in entries {
+        let script = match value {
+            Node::Text(text) => Some(text.clone()),
+            Node::List(items) => {
+                let lines: Option<Vec<_>> = items.iter().map(Node::text).collect();
+                lines.map(|lines| lines.join("\n"))
+            }
+            Node::Table(_) | Node::Unread => None,
+        };
+        match script.filter(|_| keys.script.contains(&key.as_str())) {
+            Some(script) => steps.push(CiStep {
+                script,
+                directory: directory.map(str::to_owned),
+            }),
+            None => collect_steps(value, keys, default_directory, steps),
+        }
+    }
+}
+
+/// The documents of a YAML file.
+fn read_documents(text: &str) -> Option<Vec<Node>> {
+    let mut documents = Vec::new();
+    // Open lists and tables, each with the keys of its parents' entries.
+    let mut open: Vec<OpenNode> = Vec::new();
+    let mut skipped = 0_usize;
+    for event in Parser::new_from_str(text) {
+        let (event, _) = event.ok()?;
+        let is_start = matches!(event, Event::SequenceStart(..) | Event::MappingStart(..));
+        let is_end = matches!(event, Event::SequenceEnd | Event::MappingEnd);
+        if skipped > 0 {
+            skipped = skipped + usize::from(is_start) - usize::from(is_end);
+            continue;
+        }
+        let node = match event {
+            Event::SequenceStart(..) | Event::MappingStart(..) if open.len() >= MAX_DEPTH => {
+                skipped = 1;
+                Node::Unread
+            }
+            Event::SequenceStart(..) => {
+                open.push(OpenNode::List(Vec::new()));
+                continue;
+            }
+            Event::MappingStart(..) => {
+                open.push(OpenNode::Table(Vec::new(), None));
+                continue;
+            }
+            Event::SequenceEnd | Event::MappingEnd => match open.pop()? {
+                OpenNode::List(items) => Node::List(items),
+                OpenNode::Table(entries, _) => Node::Table(entries),
+            },
+            Event::Scalar(text, ..) => Node::Text(text.into_owned()),
+            Event::Alias(_) => Node::Unread,
+            _ => continue,
+        };
+        match open.last_mut() {
+            None => documents.push(node),
+            Some(OpenNode::List(items)) => items.push(node),
+            Some(OpenNode::Table(entries, key)) => match key.take() {
+                Some(key) => entries.push((key, node)),
+                None => *key = Some(node.text().unwrap_or_default().to_owned()),
+            },
+        }
+    }
+    Some(documents)
+}
+
+enum OpenNode {
+    List(Vec<Node>),
+    /// The entries, and the key of the next one.
+    Table(Vec<(String, Node)>, Option<String>),
+}
+
+/// The commands of a script, one per line; none if it has control flow.
+pub(super) fn script_commands(script: &str) -> Vec<String> {
+    let joined = script.replace("\\\n", " ");
+    let lines = joined.lines().map(|line| without_comment(line.trim()));
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let is_complex = |line: &&str| {
+        line.ends_with(['\\', '{', '(', '|', '&'])
+            || ["if ", "for ", "while ", "case ", "cd ", "pushd ", "cat <<"]
+                .iter()
+                .any(|start| line.starts_with(start))
+    };
+    if lines.iter().any(is_complex) {
+        return Vec::new();
+    }
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let commands = lines.into_iter().map(|line| {
+        // Spaces may matter in quotes.
+        if line.contains(['"', '\'']) {
+            line.to_owned()
+        } else {
+            words(line)
+        }
+    });
+    commands.collect()
+}
+
+/// A line of a shell script without the comment at its end.
+fn without_comment(line: &str) -> &str {
+    if line.starts_with('#') {
+        return "";
+    }
+    match line.find(" #") {
+        Some(start) if !line[..start].contains(['"', '\'']) => line[..start].trim_end(),
+        _ => line,
+    }
+}
