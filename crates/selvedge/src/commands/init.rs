@@ -306,7 +306,10 @@ fn print_next_steps(tried: &[TriedProposal], uncovered: usize) {
             "no check shows that tests ran: add one that does, otherwise a run proves little";
         outln!("{} {message}", style::warning("note:"));
     }
-    let unusable = tried.iter().filter(|tried| !tried.is_active());
+    let is_unusable = |tried: &&TriedProposal| {
+        !tried.is_active() && !matches!(tried.trial, Trial::Contained { .. })
+    };
+    let unusable = tried.iter().filter(is_unusable);
     let unusable = unusable.count() as u64;
     if unusable > 0 {
         let message = "not usable now: the file contains the reasons in comments";

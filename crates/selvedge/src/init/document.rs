@@ -168,6 +168,9 @@ fn check_table(tried: &TriedProposal) -> String {
             format!("Does not work here: {why}.{quoted}\nRemove the `#` once it does.")
         }
         Trial::Skipped => "Not run.".to_owned(),
+        Trial::Contained { by } => {
+            format!("Left out, because `{by}` runs it, too.\nRemove the `#` to run it on its own.")
+        }
     };
     let fields = if tried.is_active() {
         fields
@@ -230,7 +233,10 @@ fn trial_duration(trial: &Trial) -> Duration {
         Trial::Passed { took } | Trial::Failed { took, .. } | Trial::WithoutEvidence { took } => {
             *took
         }
-        Trial::TimedOut { .. } | Trial::Unusable { .. } | Trial::Skipped => Duration::ZERO,
+        Trial::TimedOut { .. }
+        | Trial::Unusable { .. }
+        | Trial::Skipped
+        | Trial::Contained { .. } => Duration::ZERO,
     }
 }
 

@@ -9,6 +9,7 @@ mod diagnosis;
 mod document;
 mod ecosystems;
 mod files;
+mod overlap;
 mod proposal;
 mod setup;
 #[cfg(test)]
@@ -32,5 +33,6 @@ pub(crate) fn detect(root: &Path) -> (Vec<Proposal>, Vec<SetupLine>, Vec<CiComma
     let files = walk::read_repository(root);
     let mut proposals = proposal::propose_checks(&files);
     let uncovered = ci::adopt(&files, &mut proposals);
+    overlap::note_containing_commands(&files, &mut proposals);
     (proposals, setup::propose_setup(&files), uncovered)
 }

@@ -26,6 +26,8 @@ pub(crate) struct Proposal {
     pub(crate) alternatives: Vec<Proposal>,
     /// Whether nothing in the repository asks for the check: it is only common for projects of this kind.
     pub(crate) is_guess: bool,
+    /// The commands of other proposals that run this one, too.
+    pub(crate) contained_in: Vec<String>,
 }
 
 /// A family of tools that belong together.
@@ -70,6 +72,7 @@ impl Proposal {
             install: None,
             alternatives: Vec::new(),
             is_guess: false,
+            contained_in: Vec::new(),
         }
     }
 

@@ -50,6 +50,11 @@ pub(crate) enum Trial {
     },
     /// Trials were not requested.
     Skipped,
+    /// It was not run, because another check runs it, too.
+    Contained {
+        /// The command of that check.
+        by: String,
+    },
 }
 
 impl Trial {
@@ -221,7 +226,7 @@ impl TriedProposal {
                 self.proposal.role == CheckRole::Test || !self.proposal.is_guess
             }
             Trial::WithoutEvidence { .. } => self.proposal.step.kind == StepKind::Command,
-            Trial::TimedOut { .. } | Trial::Unusable { .. } => false,
+            Trial::TimedOut { .. } | Trial::Unusable { .. } | Trial::Contained { .. } => false,
         }
     }
 
@@ -229,6 +234,20 @@ impl TriedProposal {
     pub(crate) fn runs_tests(&self) -> bool {
         self.is_active() && self.proposal.step.kind == StepKind::TestPasses
     }
+}
+
+/// The command of a check that applies and runs the proposal, too.
+fn find_container(proposal: &Proposal, tried: &[TriedProposal]) -> Option<String> {
+    let runs_it = |other: &&TriedProposal| {
+        let step = &other.proposal.step;
+        let is_as_strong = proposal.role != CheckRole::Test || other.runs_tests();
+        other.is_active()
+            && is_as_strong
+            && step.directory == proposal.step.directory
+            && proposal.contained_in.contains(&step.target)
+    };
+    let container = tried.iter().find(runs_it)?;
+    Some(container.proposal.step.target.clone())
 }
 
 /// Tries the proposals one after the other: they share caches and would distort each other's durations. If one cannot be
@@ -239,7 +258,16 @@ pub(crate) async fn try_proposals(
     mut run: impl AsyncFnMut(&Proposal) -> Trial,
 ) -> Vec<TriedProposal> {
     let mut tried: Vec<TriedProposal> = Vec::with_capacity(proposals.len());
-    for mut proposal in proposals {
+    // Checks that others may contain are last, because that depends on whether those can be used.
+    let (alone, contained): (Vec<_>, Vec<_>) = proposals
+        .into_iter()
+        .partition(|proposal| proposal.contained_in.is_empty());
+    for mut proposal in alone.into_iter().chain(contained) {
+        if let Some(by) = find_container(&proposal, &tried) {
+            let trial = Trial::Contained { by };
+            tried.push(TriedProposal { proposal, trial });
+            continue;
+        }
         let first = tried.len();
         let mut alternatives = std::mem::take(&mut proposal.alternatives).into_iter();
         let mut next = Some(proposal);

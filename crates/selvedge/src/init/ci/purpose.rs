@@ -311,7 +311,7 @@ pub(super) fn with_program_of(proposed: &str, command: &str, tool: &str) -> Opti
 }
 
 /// The words of a command from its program on: without variables before it, and without an interpreter.
-fn program_words<'w, 'a>(words: &'w [&'a str]) -> &'w [&'a str] {
+pub(in crate::init) fn program_words<'w, 'a>(words: &'w [&'a str]) -> &'w [&'a str] {
     let variables = words.iter().take_while(|word| word.contains('=')).count();
     let words = &words[variables..];
     match words {

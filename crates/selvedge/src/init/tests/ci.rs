@@ -2,6 +2,7 @@
 
 use super::{proposals, repository};
 use crate::init::ci::{adopt, uncovered_comment};
+use crate::init::overlap::note_containing_commands;
 
 /// Asserts the checks, each as `file: command`, and the commands that none covers.
 #[track_caller]
@@ -216,6 +217,44 @@ fn preparations_are_not_listed() {
 ";
     let adopted = [".github/workflows/ci.yml: coverage run -m pytest"];
     check_adopted(&[(WORKFLOW, workflow)], &adopted, &[]);
+}
+
+#[test]
+fn checks_that_others_contain_are_noted() {
+    let package = r#"{
+        "scripts": {
+            "test": "npm run lint && run-s types && node --test",
+            "lint": "eslint src",
+            "types": "tsc --noEmit"
+        }
+    }"#;
+    let makefile = "test:\n\tgo test ./...\nlint:\n\tgo vet ./...\nci: lint test\n";
+    let contained = |files: &[(&str, &str)]| {
+        let mut adopted = proposals(files);
+        adopt(&repository(files), &mut adopted);
+        note_containing_commands(&repository(files), &mut adopted);
+        let noted = adopted
+            .iter()
+            .filter(|proposal| !proposal.contained_in.is_empty());
+        let noted = noted.map(|it| format!("{} < {}", it.step.target, it.contained_in.join(", ")));
+        noted.collect::<Vec<_>>()
+    };
+    let workflow = "- run: eslint --max-warnings 0 .\n";
+    assert_eq!(
+        contained(&[("package.json", package), (WORKFLOW, workflow)]),
+        ["npm run types < npm test", "npm run lint < npm test"]
+    );
+    let makefile = [("Makefile", makefile), (WORKFLOW, "- run: make ci\n")];
+    assert_eq!(
+        contained(&makefile),
+        ["make test < make ci", "make lint < make ci"]
+    );
+    let package =
+        r#"{"scripts": {"test": "tsc && mocha"}, "devDependencies": {"typescript": "5"}}"#;
+    assert_eq!(
+        contained(&[("package.json", package), ("tsconfig.json", "")]),
+        ["npx --no-install tsc --noEmit < npm test"]
+    );
 }
 
 #[test]
