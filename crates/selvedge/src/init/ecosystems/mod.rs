@@ -8,6 +8,7 @@ mod elixir;
 mod go;
 mod javascript;
 mod jvm;
+mod perl;
 mod php;
 mod python;
 mod ruby;
@@ -17,7 +18,7 @@ mod tasks;
 use super::proposal::Ecosystem;
 
 /// All families. Task runners are last, because they only fill gaps.
-pub(super) const ALL: [Ecosystem; 12] = [
+pub(super) const ALL: [Ecosystem; 13] = [
     rust::ECOSYSTEM,
     javascript::ECOSYSTEM,
     deno::ECOSYSTEM,
@@ -26,6 +27,7 @@ pub(super) const ALL: [Ecosystem; 12] = [
     jvm::ECOSYSTEM,
     elixir::ECOSYSTEM,
     ruby::ECOSYSTEM,
+    perl::ECOSYSTEM,
     php::ECOSYSTEM,
     dotnet::ECOSYSTEM,
     cmake::ECOSYSTEM,

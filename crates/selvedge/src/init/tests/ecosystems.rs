@@ -437,3 +437,16 @@ fn ecosystem_ruby_without_bundler() {
         );
     }
 }
+
+#[test]
+fn ecosystem_perl() {
+    check(
+        &[("t/basic.t", ""), ("lib/X.pm", "")],
+        &["tests: prove -lrv t"],
+    );
+    check(
+        &[("x/t/basic.t", ""), ("x/cpanfile", "")],
+        &["x: tests: prove -lrv t"],
+    );
+    check(&[("t/basic.t", ""), ("t/run.sh", "")], &[]);
+}
