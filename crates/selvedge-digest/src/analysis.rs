@@ -23,6 +23,7 @@ pub struct Analysis {
     /// Number of distinct failures, including those omitted from `failures`.
     pub failures_total: u64,
     /// The results of test runners; `None` if no runner was recognised.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tests: Option<TestSummary>,
     /// The recognised tools, in the order of their appearance.
     pub tools: Vec<String>,

@@ -28,7 +28,7 @@ pub enum CommandStatus {
     Signal(i32),
     /// It reached its timeout and was ended.
     TimedOut,
-    /// Unknown; treated as a failure.
+    /// Unknown; a failure if the log has one, and never a success.
     Unknown,
 }
 

@@ -251,7 +251,7 @@ impl Findings {
             } else {
                 self.warnings
             },
-            warnings_only: self.errors == 0,
+            warnings_only: self.errors == 0 && self.warnings > 0,
             claimed,
             tools: self.tools.into_iter().map(str::to_owned).collect(),
             flooded,

@@ -76,7 +76,10 @@ pub(super) fn failure_heading(analysis: &Analysis) -> String {
     if analysis.exit.is_success() {
         return reported_heading(analysis);
     }
-    let mut line = status(analysis.exit);
+    if is_undecided(analysis) {
+        return undecided_heading(analysis);
+    }
+    let mut line = status(analysis.exit, false);
     let total = analysis.failures_total;
     if total > 0 {
         let _ = write!(line, ": {}", count_phrase(total, record_noun(analysis)));
@@ -94,9 +97,40 @@ pub(super) fn failure_heading(analysis: &Analysis) -> String {
     line
 }
 
+/// Whether neither the exit nor the log says that the command failed. Nothing says that it passed, either.
+pub(super) fn is_undecided(analysis: &Analysis) -> bool {
+    let failed = analysis.tests.as_ref().map_or(0, |tests| tests.failed);
+    let is_failure = analysis.failures_total > 0 && !analysis.warnings_only;
+    analysis.exit == CommandStatus::Unknown && failed == 0 && !is_failure
+}
+
+/// The heading for a log without failures if the exit is not known.
+fn undecided_heading(analysis: &Analysis) -> String {
+    let mut line = format!("{}: ", status(analysis.exit, true));
+    if let Some(tests) = &analysis.tests {
+        let _ = write!(line, "{} passed, ", count_phrase(tests.passed, "test"));
+        if tests.skipped > 0 {
+            let _ = write!(line, "{} skipped, ", tests.skipped);
+        }
+    }
+    if analysis.failures_total > 0 {
+        let _ = write!(
+            line,
+            "{}, ",
+            count_phrase(analysis.failures_total, "warning")
+        );
+    }
+    line.push_str("no failure found");
+    for note in &analysis.notes {
+        let _ = write!(line, "; {note}");
+    }
+    line
+}
+
 /// The status of the command; only the exit decides it.
-pub(super) fn status(exit: CommandStatus) -> String {
+pub(super) fn status(exit: CommandStatus, is_undecided: bool) -> String {
     match exit {
+        CommandStatus::Unknown if is_undecided => "exit code unknown".to_owned(),
         CommandStatus::Code(code) => format!("FAILED (exit {code})"),
         CommandStatus::Signal(signal) => format!("FAILED (ended by signal {signal})"),
         CommandStatus::TimedOut => "FAILED (timed out)".to_owned(),

@@ -1,7 +1,8 @@
 //! Fits an analysis into a budget: first the failures and their places; then messages and excerpts in fair
 //! shares; then the salient lines of unknown formats; last the truncation notice.
 //!
-//! The digest of a failed command always begins with `FAILED`, whatever the log contains.
+//! The digest of a failed command always begins with `FAILED`, whatever the log contains. If the exit is not known, the
+//! failures in the log decide between `FAILED` and `exit code unknown`.
 
 mod body;
 mod groups;
@@ -17,7 +18,7 @@ use crate::digester::CommandStatus;
 use crate::record::Failure;
 use body::{detail_lines, is_diff_or_source, is_repetition, is_reported};
 use groups::{FailureGroup, fair_order, group_failures, short_list};
-use heading::{failure_heading, status, success_heading, truncation_notice};
+use heading::{failure_heading, is_undecided, status, success_heading, truncation_notice};
 use ranked_lines::RankedLineSelection;
 use writer::{DigestWriter, cost};
 
@@ -109,19 +110,20 @@ fn write_digest(
     if cost(&heading) + kept <= tokens {
         page.push(&heading);
     } else if !analysis.exit.is_success() {
-        page.push(&status(analysis.exit));
+        page.push(&status(analysis.exit, is_undecided(analysis)));
     }
     let kept = if page.reserve(kept) { kept } else { 0 };
     // If only warnings were recognised, the actual failure may be in other lines.
     let mut chosen = RankedLineSelection::default();
-    if analysis.warnings_only {
+    if analysis.warnings_only || analysis.failures_total == 0 {
         let limit = page.remaining_tokens() * (100 - BEFORE_WARNINGS) / 100;
         chosen.choose(analysis, &mut page, ABOVE_WARNINGS, limit);
     }
     let shown = write_failures(analysis, kind, &mut page);
     chosen.choose(analysis, &mut page, 0.0, 0);
     let lines = chosen.write(analysis, &mut page);
-    if analysis.failures_total == 0 && lines == 0 && !analysis.exit.is_success() {
+    let is_failed = !analysis.exit.is_success() && !is_undecided(analysis);
+    if analysis.failures_total == 0 && lines == 0 && is_failed {
         page.push(NO_FAILURE_FOUND);
     }
     page.release(kept);
@@ -189,14 +191,15 @@ fn nothing_phrase(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// The whole log under its heading, without noise, if it fits.
+/// The whole log under its heading, if it fits. Noise is left out without notice: it says nothing that the rest does
+/// not say.
 fn render_whole_log(analysis: &Analysis, budget: DigestBudget<'_>) -> Option<String> {
     let whole = analysis
         .whole_log
         .as_ref()
         .filter(|whole| whole.len() < budget.tokens * 8)?;
     let heading = failure_heading(analysis);
-    let mut text = match nothing_phrase(analysis) {
+    let text = match nothing_phrase(analysis) {
         Some(nothing) => format!("{heading}\n{nothing}\n"),
         None if whole.trim().is_empty() => return None,
         // The blank lines below a header that is left out.
@@ -205,11 +208,6 @@ fn render_whole_log(analysis: &Analysis, budget: DigestBudget<'_>) -> Option<Str
         }
         None => format!("{heading}\n{whole}"),
     };
-    if analysis.noise_lines > 0 {
-        let shown = analysis.lines.saturating_sub(analysis.noise_lines);
-        text += &truncation_notice(analysis, budget, analysis.failures_total, shown);
-        text.push('\n');
-    }
     (estimate_tokens(&text) <= budget.tokens).then_some(text)
 }
 

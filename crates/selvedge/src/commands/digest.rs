@@ -18,6 +18,7 @@ const CHUNK: usize = 256 << 10;
 
 pub(super) fn run(args: &DigestArgs) -> Result<u8, CliError> {
     let exit = parse_exit(args.exit.as_deref())?;
+    check_tokens(args.tokens)?;
     let redactor = secrets::host_redactor();
     let hints = args
         .cmd
@@ -82,16 +83,30 @@ fn copy(
     }
 }
 
+/// The smallest budget with room for the status of the command and one location.
+const MIN_TOKENS: usize = 20;
+
+/// Refuses a budget in which no digest fits.
+pub(super) fn check_tokens(tokens: usize) -> Result<(), CliError> {
+    if tokens < MIN_TOKENS {
+        return Err(CliError::usage(format!(
+            "--tokens {tokens}: a digest needs at least {MIN_TOKENS} tokens"
+        )));
+    }
+    Ok(())
+}
+
 /// Parses an exit status as shells report it: a code, or unknown. Codes above 128 are signals.
 pub(super) fn parse_exit(text: Option<&str>) -> Result<CommandStatus, CliError> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
         return Ok(CommandStatus::Unknown);
     };
-    let code: i32 = text.parse().map_err(|_| {
+    let code: u8 = text.parse().map_err(|_| {
         CliError::usage(format!(
-            "--exit {text}: expected an exit code, such as 0 or 101"
+            "--exit {text}: expected an exit code from 0 to 255, such as 0 or 101"
         ))
     })?;
+    let code = i32::from(code);
     Ok(match code {
         code @ 129..=192 => CommandStatus::Signal(code - 128),
         code => CommandStatus::Code(code),

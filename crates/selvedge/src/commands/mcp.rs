@@ -300,6 +300,7 @@ fn digest_output(call: &DigestCall) -> Result<String, CliError> {
         .as_deref()
         .map_or_else(Hints::default, Hints::command);
     let tokens = call.tokens.unwrap_or(DEFAULT_BUDGET_TOKENS);
+    digest::check_tokens(tokens)?;
     let output = secrets::host_redactor()
         .redact_text(&call.output)
         .into_owned();

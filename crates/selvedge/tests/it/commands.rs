@@ -327,10 +327,23 @@ fn digest_of_failure_never_reports_success() {
     assert_eq!(records["failures"][0]["file"], "src/lib.rs");
     assert_eq!(records["failures"][0]["line"], 3);
     assert_eq!(records["exit"], serde_json::json!({"code": 101}));
-    env.selvedge(["digest", "--exit", "many"])
-        .stdin(log)
-        .run()
-        .assert_code(2);
+    for wrong in [
+        ["--exit", "many"],
+        ["--exit", "256"],
+        ["--exit", "-9"],
+        ["--tokens", "1"],
+    ] {
+        let refused = env.selvedge(["digest"]).args(wrong).stdin(log).run();
+        refused.assert_code(2);
+        assert!(refused.stderr.contains(wrong[1]), "{refused}");
+    }
+    let unknown = env.selvedge(["digest"]).stdin(log).run();
+    assert!(
+        unknown
+            .stdout
+            .starts_with("exit code unknown: 5 tests passed, no failure found\n"),
+        "{unknown}"
+    );
 }
 
 #[test]
