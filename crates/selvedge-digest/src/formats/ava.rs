@@ -2,6 +2,7 @@
 
 use super::location::{CodeLocation, parse_colon_frame, take_frame};
 use super::prelude::*;
+use crate::findings::TestRuns;
 
 const TOOL: &str = "ava";
 /// How many names of failed tests are remembered.
@@ -16,6 +17,9 @@ pub(super) struct AvaFormat {
     sections: bool,
     totals: Option<TestTotals>,
     begun: bool,
+    /// The passed and skipped tests in the list, until a line of ava's own is read.
+    unfailed: TestRuns,
+    passed: u64,
     /// A ruler was read before any other line of ava: totals of tests that all passed may follow.
     ruled: bool,
 }
@@ -23,6 +27,8 @@ pub(super) struct AvaFormat {
 static TOTAL: LinePattern = LinePattern::new(
     r"^  (?P<count>\d+) (?:known )?(?:tests? (?P<what>passed|failed|skipped|todo)|(?P<outside>uncaught exceptions?|unhandled rejections?))$",
 );
+/// Of a slow test, after its name.
+static DURATION: LinePattern = LinePattern::new(r" \(\d[\d.]*m?s\)$");
 static CODE: LinePattern = LinePattern::new(r"^\s*\d+:(?: |$)");
 
 impl BlockFormat for AvaFormat {
@@ -43,6 +49,9 @@ impl BlockFormat for AvaFormat {
             return Some(BlockStep::Begin(FailureBuilder::test(TOOL, file, line)));
         }
         if !self.begun {
+            if line.indent() == 2 && !self.ruled && self.parse_unfailed(body) {
+                return None;
+            }
             if body == "─" && line.indent() == 2 {
                 self.ruled = true;
             } else if !line.is_blank() {
@@ -68,7 +77,7 @@ impl BlockFormat for AvaFormat {
         if self.sections && self.is_listed(body) {
             return Some(BlockStep::Begin(FailureBuilder::test(TOOL, body, line)));
         }
-        let is_result = body.starts_with("✘ ") || body.starts_with("✔ ");
+        let is_result = body.starts_with("✘ ") || self.parse_unfailed(body);
         is_result.then_some(BlockStep::End(LineClaim::Ignore))
     }
 
@@ -104,13 +113,35 @@ impl BlockFormat for AvaFormat {
     }
 
     fn finish(&mut self, findings: &mut Findings) {
-        if let Some(totals) = self.totals.take() {
+        let mut list = std::mem::take(self);
+        if let Some(mut totals) = list.totals.take() {
+            findings.runs.absorb(list.unfailed);
+            if totals.passed == 0 {
+                // If a test failed, ava does not count those that passed.
+                totals.passed = list.passed;
+            }
             findings.runs.close(TOOL, totals);
         }
     }
 }
 
 impl AvaFormat {
+    /// `✔ name`, `✔ name (1.2s)`, `- [skip] name`.
+    fn parse_unfailed(&mut self, body: &str) -> bool {
+        let skipped = body
+            .strip_prefix("- [skip] ")
+            .or(body.strip_prefix("- [todo] "));
+        let (name, outcome) = match (body.strip_prefix("✔ "), skipped) {
+            (Some(name), _) => (name, TestOutcome::Passed),
+            (None, Some(name)) => (name, TestOutcome::Skipped),
+            (None, None) => return false,
+        };
+        self.passed += u64::from(outcome == TestOutcome::Passed);
+        let name = DURATION.find(name).map_or(name, |it| &name[..it.start()]);
+        self.unfailed.record_test(TOOL, outcome, Some(name));
+        true
+    }
+
     /// Whether the test is listed; the list has the message after the name.
     fn is_listed(&self, name: &str) -> bool {
         let is_same = |listed: &String| {

@@ -3,6 +3,7 @@
 //! results in it do not belong to this run.
 
 use super::prelude::*;
+use super::program_error::ProgramErrorReader;
 
 const TOOL: &str = "ctest";
 
@@ -18,6 +19,7 @@ pub(super) struct CTestFormat {
     /// Whether results were read one by one, so that the closing list only repeats them.
     seen: bool,
     progress: CTestProgress,
+    error: ProgramErrorReader,
 }
 
 /// Progress of a run. Each result is numbered: `2/3 Test #2: …`.
@@ -113,11 +115,12 @@ impl BlockFormat for CTestFormat {
     }
 
     /// Collects the output of a failed test that no other format claimed.
-    fn parse_body(&mut self, _: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
+    fn parse_body(&mut self, draft: &mut FailureBuilder, line: &CleanLine<'_>) -> BlockStep {
         if is_start(line) || self.lines == OUTPUT_LINES {
             return BlockStep::End(LineClaim::Ignore);
         }
         self.lines += 1;
+        self.error.parse_line(draft, line.text);
         BlockStep::Shown
     }
 }
@@ -168,7 +171,7 @@ impl CTestFormat {
         findings: &mut Findings,
     ) -> FailureBuilder {
         findings.record_test(TOOL, TestOutcome::Failed, id);
-        self.lines = 0;
+        (self.lines, self.error) = (0, ProgramErrorReader::default());
         let mut draft = FailureBuilder::test(TOOL, id, line);
         draft.push_message(how);
         draft

@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 
-use super::location::is_foreign;
 use super::prelude::*;
 
 const TOOL: &str = "go test";
@@ -40,6 +39,8 @@ pub(super) struct GoTestParser {
     failed: String,
     /// A test of this package failed, or it panicked.
     has_failure: bool,
+    /// Where Go's own source is, as the frames of a trace show.
+    goroot: Option<String>,
 }
 
 static RESULT: LinePattern = LinePattern::new(
@@ -284,14 +285,29 @@ impl GoTestParser {
             };
         };
         if self.panicking {
-            if let Some(frame) = FRAME
-                .captures(line.text)
-                .filter(|frame| !is_foreign(&frame["file"]))
+            let Some(frame) = FRAME.captures(line.text) else {
+                draft.skip_line(line);
+                return LineClaim::Evidence;
+            };
+            let file = &frame["file"];
+            if let Some(root) = goroot_of(file) {
+                self.goroot = Some(root.to_owned());
+            }
+            let goroot = self.goroot.as_deref();
+            // A frame of the standard library may come before the frames that show where it is.
+            if draft
+                .failure
+                .file
+                .as_deref()
+                .is_some_and(|known| is_library(known, goroot))
             {
+                (draft.failure.file, draft.failure.line) = (None, None);
+            }
+            if is_library(file, goroot) {
+                draft.skip_line(line);
+            } else {
                 draft.locate(&frame);
                 draft.push_excerpt(line);
-            } else {
-                draft.skip_line(line);
             }
             return LineClaim::Evidence;
         }
@@ -323,6 +339,30 @@ impl GoTestParser {
         self.panicking = false;
         findings.add_draft(&mut self.draft);
     }
+}
+
+/// Go's own folder, if the file is part of its runtime or of its package for tests, which are in every trace.
+fn goroot_of(file: &str) -> Option<&str> {
+    [
+        "/src/testing/testing.go",
+        "/src/runtime/panic.go",
+        "/src/runtime/proc.go",
+    ]
+    .iter()
+    .find_map(|end| file.strip_suffix(end))
+}
+
+/// Whether a frame is in Go's own source or in a module that was downloaded.
+fn is_library(file: &str, goroot: Option<&str>) -> bool {
+    let in_goroot = |root: &str| {
+        file.strip_prefix(root)
+            .is_some_and(|rest| rest.starts_with("/src/"))
+    };
+    goroot.is_some_and(in_goroot)
+        || file.starts_with("/usr/local/go/src/")
+        || ["/pkg/mod/", "/vendor/"]
+            .iter()
+            .any(|part| file.contains(part))
 }
 
 /// Whether a test is a subtest of another one: `TestTable/even` of `TestTable`.

@@ -14,7 +14,7 @@ pub(super) struct GroupedLintFormat;
 
 static FILE: LinePattern = LinePattern::new(r"^(?:[A-Za-z]:|\.{0,2}/|[\w@-])[^:*?]*\.\w{1,8}:?$");
 static PROBLEM: LinePattern = LinePattern::new(
-    r"^\s+(?P<line>\d+):(?P<column>\d+)\s+(?:(?P<severity>error|warning|✖|⚠|×)\s+)?(?P<message>\S.*?)(?:\s{2,}(?P<rule>[\w@/-]+))?$",
+    r"^\s+(?P<line>\d+):(?P<column>\d+)\s+(?:(?P<severity>error|warning|✖|⚠|×)\s+)?(?P<message>\S.*?)(?:\s{2,}(?:(?P<rule>[\w@/-]+)|\((?P<named>[\w-]+)\)))?$",
 );
 static CODED: LinePattern = LinePattern::new(
     r"^(?P<code>[A-Z]{1,5}\d{3,4}|invalid-syntax|unformatted):? (?:\[\*\] )?(?P<message>\S.*)$",
@@ -71,9 +71,21 @@ fn start_located_problem(place: CodeLocation<'_>, line: &CleanLine<'_>) -> Optio
     Some(draft)
 }
 
+/// Whether eslint reads such files, itself or by a common plugin.
+fn is_script(extension: &str) -> bool {
+    const SCRIPTS: [&str; 13] = [
+        "js", "jsx", "cjs", "mjs", "ts", "tsx", "cts", "mts", "vue", "svelte", "astro", "json",
+        "md",
+    ];
+    SCRIPTS.contains(&extension)
+}
+
 fn parse_problem(problem: &Groups<'_>, line: &CleanLine<'_>) -> FailureBuilder {
     let file = line.heading.trim_end_matches(':');
-    let (mut message, mut code) = (&problem["message"], problem.get("rule"));
+    let (mut message, mut code) = (
+        &problem["message"],
+        problem.get("rule").or(problem.get("named")),
+    );
     let tool = if matches!(extension(file), "py" | "pyi" | "ipynb") {
         if let Some((word, rest)) = message.split_once(' ') {
             (code, message) = (
@@ -84,8 +96,10 @@ fn parse_problem(problem: &Groups<'_>, line: &CleanLine<'_>) -> FailureBuilder {
         "ruff"
     } else if matches!(extension(file), "css" | "scss" | "sass" | "less") {
         "stylelint"
-    } else {
+    } else if is_script(extension(file)) {
         "eslint"
+    } else {
+        "lint"
     };
     let mut draft = FailureBuilder::new(FailureKind::Lint, tool, line);
     if matches!(problem.text("severity"), "warning" | "⚠") {

@@ -133,17 +133,14 @@ impl NodeTestParser {
             self.message = true;
             return LineClaim::Evidence;
         }
-        if !result.has("time") {
-            // Other runners use the same marks.
+        // Other runners use the same marks, without a time or with whole milliseconds.
+        if !result.has("fraction") {
             return LineClaim::NotMine;
         }
         self.close_run(findings);
         let skipped = result.has("skip") || &result["mark"] == "﹣";
         let outcome = TestOutcome::unfailed(skipped);
-        // Others print whole milliseconds.
-        if result.has("fraction") {
-            self.tree.add(line.indent(), id, Some(outcome));
-        }
+        self.tree.add(line.indent(), id, Some(outcome));
         LineClaim::Ignore
     }
 

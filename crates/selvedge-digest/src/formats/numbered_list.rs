@@ -22,6 +22,8 @@ enum NumberedSection {
     #[default]
     Title,
     Message,
+    /// Lines of source between the message and the stack.
+    Source,
     Stack,
 }
 
@@ -125,14 +127,26 @@ impl NumberedListParser {
             }
             return self.parse_title_line(line, findings);
         }
-        if self.dialect == Some("minitest") && line.is_blank() || text.starts_with("Finished in ") {
+        let is_minitest = self.dialect == Some("minitest");
+        if is_minitest
+            && line.is_blank()
+            && self.section == NumberedSection::Message
+            && draft.failure.file.is_none()
+        {
+            // The source of an exception, marked by error_highlight, and the trace follow.
+            self.section = NumberedSection::Source;
+            draft.skip_line(line);
+            return LineClaim::Evidence;
+        }
+        if is_minitest && line.is_blank() || text.starts_with("Finished in ") {
             self.close(findings);
             return LineClaim::Evidence;
         }
         let frame = body.starts_with("at ")
             || body.starts_with("# ")
             || body.starts_with('/')
-            || (self.section == NumberedSection::Stack && parse_colon_frame(body).is_some());
+            || (self.section == NumberedSection::Stack && parse_colon_frame(body).is_some())
+            || is_minitest && body.contains(":in ");
         if frame && let Some(place) = parse_colon_frame(body) {
             self.section = NumberedSection::Stack;
             if is_foreign(place.file) {

@@ -18,6 +18,10 @@ pub(super) struct ProveParser {
     died: Option<(String, String, Option<u32>)>,
     /// Below the heading of the summary.
     summary: bool,
+    /// The file that the summary listed last, if none of its tests failed and it exited with 0.
+    unfailed: Option<String>,
+    /// Number of tests by the totals of the line before, which count if the result of the run follows.
+    tests: Option<u64>,
     skipped: u64,
     failed: u64,
 }
@@ -27,15 +31,23 @@ static FAILED: LinePattern = LinePattern::new(
 );
 static DIED: LinePattern =
     LinePattern::new(r"^(?P<message>\S.*?) at (?P<file>\S+\.(?:t|pl|pm)) line (?P<line>\d+)[.,]");
-static FILE: LinePattern =
-    LinePattern::new(r"^(?P<file>\S+) +\(Wstat: .*Tests: \d+ Failed: (?P<failed>\d+)\)$");
+static FILE: LinePattern = LinePattern::new(
+    r"^(?P<file>\S+) +\(Wstat: (?P<status>\d+)\b.*Tests: \d+ Failed: (?P<failed>\d+)\)$",
+);
 static TOTALS: LinePattern = LinePattern::new(r"^Files=\d+, Tests=(?P<tests>\d+),");
+/// The closing line.
+const RESULTS: [&str; 3] = ["Result: PASS", "Result: FAIL", "Result: NOTESTS"];
 static SKIPPED: LinePattern = LinePattern::new(r"^\s*\(less (?P<skipped>\d+) skipped subtests?:");
 
 impl FormatParser for ProveParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let body = line.body();
         if let Some(failed) = FAILED.captures_prefixed(body, "#   Failed") {
+            if body.starts_with("#   Failed (TODO)") {
+                // It is expected to fail.
+                self.close(findings);
+                return LineClaim::Ignore;
+            }
             self.record_failure(&failed, line, findings);
             return LineClaim::Evidence;
         }
@@ -43,6 +55,19 @@ impl FormatParser for ProveParser {
             return self.parse_comment(line, findings);
         }
         self.close(findings);
+        if let Some(tests) = self.tests.take() {
+            if RESULTS.contains(&line.text) {
+                self.close_run(tests, findings);
+                return LineClaim::Evidence;
+            }
+            // Another program's totals.
+            *self = Self::default();
+        }
+        if let Some(totals) = TOTALS.captures_prefixed(line.text, "Files=") {
+            self.tests = Some(totals.count("tests"));
+            self.summary = false;
+            return LineClaim::Evidence;
+        }
         if line.text == "Test Summary Report" {
             findings.add_tool(TOOL);
             self.summary = true;
@@ -63,7 +88,7 @@ impl FormatParser for ProveParser {
     }
 
     fn is_open(&self) -> bool {
-        self.draft.is_some() || self.summary
+        self.draft.is_some() || self.summary || self.tests.is_some()
     }
 
     fn finish(&mut self, findings: &mut Findings) {
@@ -120,29 +145,43 @@ impl ProveParser {
     }
 
     fn parse_summary(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
-        if let Some(totals) = TOTALS.captures(line.text) {
-            let tests: u64 = totals["tests"].parse().unwrap_or(0);
-            let (failed, skipped) = (self.failed, self.skipped);
-            if findings.has_tool("tap") {
-                // The TAP was printed, so the passed tests are known.
-                findings.runs.close_as_seen(TOOL);
-            } else {
-                findings
-                    .runs
-                    .close(TOOL, TestTotals::from_total(tests, failed, skipped));
-            }
-            *self = Self::default();
-            return LineClaim::Evidence;
-        }
         let Some(file) = FILE.captures(line.text) else {
+            // Without a failed test, a file is also listed because of tests that passed unexpectedly.
+            if line.text.starts_with("  Parse errors:")
+                && let Some(file) = self.unfailed.take()
+            {
+                self.failed += 1;
+                self.record_broken_file(&file, line, findings);
+                return LineClaim::Evidence;
+            }
             return LineClaim::Ignore;
         };
-        let failed: u64 = file["failed"].parse().unwrap_or(0);
-        self.failed += failed.max(1);
-        if failed == 0 {
+        self.unfailed = None;
+        let failed = file.count("failed");
+        if failed > 0 {
+            self.failed += failed;
+        } else if &file["status"] == "0" {
+            self.unfailed = Some(file["file"].to_owned());
+        } else {
+            self.failed += 1;
             self.record_broken_file(&file["file"], line, findings);
         }
         LineClaim::Evidence
+    }
+
+    /// The totals and the result of a run.
+    fn close_run(&mut self, tests: u64, findings: &mut Findings) {
+        let (failed, skipped) = (self.failed, self.skipped);
+        findings.add_tool(TOOL);
+        if findings.has_tool("tap") {
+            // The TAP was printed, so the passed tests are known.
+            findings.runs.close_as_seen(TOOL);
+        } else {
+            findings
+                .runs
+                .close(TOOL, TestTotals::from_total(tests, failed, skipped));
+        }
+        *self = Self::default();
     }
 
     /// A file that ended early without a failed test.

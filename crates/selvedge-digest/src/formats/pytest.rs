@@ -113,6 +113,7 @@ impl PytestParser {
         self.section = section;
         match section {
             PytestSection::Header | PytestSection::Durations => LineClaim::Noise,
+            PytestSection::Failures | PytestSection::Summary => LineClaim::Suppress,
             _ => LineClaim::Ignore,
         }
     }
@@ -149,9 +150,13 @@ impl PytestParser {
                 let ids = self.failed_inline.entry(pytest_line::short_name(id));
                 ids.or_default().push_back(id.to_owned());
             }
-            _ => {}
+            _ => return LineClaim::Ignore,
         }
-        LineClaim::Ignore
+        // What did not fail explains nothing, whatever its name is.
+        match word {
+            "FAILED" | "ERROR" => LineClaim::Ignore,
+            _ => LineClaim::Suppress,
+        }
     }
 
     fn parse_failure_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {

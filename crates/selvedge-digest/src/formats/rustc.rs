@@ -1,7 +1,7 @@
 //! rustc, clippy and cargo's own errors: `error[E0308]: mismatched types`, then `--> file:1:2`,
 //! then the annotated source, up to a blank line.
 
-use super::location::parse_arrow;
+use super::location::{extension, parse_arrow};
 use super::prelude::*;
 
 const TOOL: &str = "rustc";
@@ -101,13 +101,33 @@ impl RustcParser {
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        let Some(draft) = self.draft.take() else {
+        let Some(mut draft) = self.draft.take() else {
             return;
         };
+        let other = draft.failure.file.as_deref().and_then(other_tool);
+        if let Some((kind, tool)) = other {
+            draft.failure.kind = kind;
+            draft.failure.tool = Some(tool.to_owned());
+            findings.add_tool(tool);
+            findings.add(draft.build());
+            return;
+        }
         if self.placed || (findings.has_tool("cargo") && draft.severity == FailureSeverity::Error) {
             findings.add_tool(TOOL);
             findings.add(draft.build());
         }
+    }
+}
+
+/// The kind of tool, if it is another one that prints diagnostics like rustc's: type checkers and linters written in
+/// Rust do.
+fn other_tool(file: &str) -> Option<(FailureKind, &'static str)> {
+    match extension(file) {
+        "rs" | "toml" | "lock" | "" => None,
+        "py" | "pyi" | "ts" | "tsx" | "js" | "jsx" | "mjs" | "cjs" | "mts" | "cts" => {
+            Some((FailureKind::Lint, "lint"))
+        }
+        _ => Some((FailureKind::Compile, "compiler")),
     }
 }
 

@@ -1,13 +1,15 @@
 //! One row per format: its line starts and signals. A format sees only lines that its row names.
 
 use super::block::{BlockFormat, BlockParser};
+use super::both::Both;
 use super::{
-    FormatParser, alcotest, ant, ava, bazel, bundler, cabal, catch2, cmake, ctest, diagnostic,
-    dialyzer, docker, doctest, ghc, git, github, go, go_json, golangci, gradle, grouped_lint,
-    gtest, hspec, jasmine, jest, json, junit_console, junit_core, karma, libtest, linker, make,
-    maven, mix, nextest, node_test, numbered_list, nunit, ocaml, package_managers, php, pip,
-    playwright, prove, pytest, python, rubocop, ruby, rustc, shell, surefire, swift_testing, tap,
-    terraform, testdox, testng, tsc, unittest, vitest, xctest, xml,
+    FormatParser, alcotest, ant, automake, ava, bazel, bun, bundler, cabal, catch2, cmake, ctest,
+    deno, diagnostic, dialyzer, docker, doctest, ghc, git, github, go, go_json, golangci, gradle,
+    grouped_lint, gtest, hspec, jasmine, jest, json, junit_console, junit_core, karma, libtest,
+    linker, listed_lint, make, maven, meson, mix, nextest, node_test, numbered_list, nunit, ocaml,
+    package_managers, php, pip, playwright, program_error, prove, pytest, python, rubocop, ruby,
+    rustc, shell, surefire, swift_testing, tap, terraform, testdox, testng, tsc, unittest, uvu,
+    vitest, xctest, xml,
 };
 use crate::line::LineSignals;
 
@@ -77,6 +79,11 @@ impl FormatRow {
 pub(super) static TABLE: &[FormatRow] = &[
     row::<json::JsonParser>("json", "{|[", NONE),
     row::<xml::XmlParser>("xml", "<|\u{feff}", NONE),
+    row::<Both<bun::BunParser, Both<deno::DenoParser, BlockParser<uvu::UvuFormat>>>>(
+        "javascript_tests",
+        "bun test v|running |ok |FAILED |ERRORS|TS0|FAIL  |Total:  ",
+        NONE,
+    ),
     blocks::<git::GitFormat>("git", "CONFLICT|error: |fatal: ", NONE).one_liners(),
     row::<mix::MixParser>(
         "mix",
@@ -96,6 +103,11 @@ pub(super) static TABLE: &[FormatRow] = &[
     ),
     row::<libtest::LibtestParser>("libtest", "test |running |---- |failures:", FAIL),
     row::<pytest::PytestParser>("pytest", "=|0", NONE),
+    row::<automake::AutomakeParser>(
+        "automake",
+        "Testsuite summary|PASS: |FAIL: |SKIP: |XFAIL: |XPASS: |ERROR: |.. contents",
+        NONE,
+    ),
     row::<unittest::UnittestParser>("unittest", "FAIL: |ERROR: |UNEXPECTED|Ran |test", NONE),
     row::<go::GoTestParser>(
         "go",
@@ -112,15 +124,19 @@ pub(super) static TABLE: &[FormatRow] = &[
         "✘ Test |✔ Test ",
         CROSS.with(TICK).with(LOCATION),
     ),
-    blocks::<testdox::TestdoxFormat>("testdox", "PHPUnit |✘|✔|☢|↩|∅", CROSS.with(TICK)),
+    blocks::<testdox::TestdoxFormat>(
+        "testdox",
+        "PHPUnit |Summary of|│|✘|✔|☢|↩|∅",
+        CROSS.with(TICK),
+    ),
     row::<node_test::NodeTestParser>("node_test", "test at |ℹ|✔|✖|﹣|▶", CROSS.with(TICK)),
     row::<tap::TapParser>("tap", "TAP version|ok|not ok|1..|Bail out!|# ", NONE),
     row::<prove::ProveParser>(
         "prove",
-        "#   Failed|# Looks like|(less |Test Summary Report",
+        "#   Failed|# Looks like|(less |All tests success|Test Summary Report|Files=|Result: ",
         LOCATION.with(FAIL).with(ERROR),
     ),
-    blocks::<ava::AvaFormat>("ava", "✘|─|Uncaught exception", NONE),
+    blocks::<ava::AvaFormat>("ava", "✘|✔|─|- [|Uncaught exception", NONE),
     blocks::<karma::KarmaFormat>(
         "karma",
         "Chrome|Firefox|Safari|IE |Headless|Phantom|WebKit|Mobile|Edge|Opera",
@@ -171,8 +187,8 @@ pub(super) static TABLE: &[FormatRow] = &[
     blocks::<doctest::DoctestFormat>("doctest", "***", NONE),
     blocks::<bundler::BundlerFormat>(
         "bundler",
-        "✘|▲|ERROR in |WARNING in |[|Checking formatting",
-        LOCATION,
+        "✘|▲|ERROR in |WARNING in |[|Checking formatting|×",
+        LOCATION.with(CROSS),
     ),
     row::<numbered_list::NumberedListParser>(
         "numbered",
@@ -197,10 +213,24 @@ pub(super) static TABLE: &[FormatRow] = &[
     blocks::<ghc::GhcFormat>("ghc", "", LOCATION),
     blocks::<dialyzer::DialyzerFormat>("dialyzer", "Proceeding", LOCATION),
     blocks::<tsc::TscFormat>("tsc", "", ERROR).one_liners(),
-    blocks::<grouped_lint::GroupedLintFormat>("grouped", "would reformat|Would reformat", LOCATION)
-        .one_liners(),
+    row::<
+        Both<
+            BlockParser<grouped_lint::GroupedLintFormat>,
+            BlockParser<listed_lint::ListedLintFormat>,
+        >,
+    >(
+        "grouped",
+        "would reformat|Would reformat|In |>> Issue: ",
+        LOCATION,
+    )
+    .one_liners(),
     row::<diagnostic::DiagnosticParser>("diagnostic", "", LOCATION).one_liners(),
-    blocks::<ctest::CTestFormat>("ctest", "0|Test project |Start |No tests were", NONE),
+    row::<
+        Both<
+            BlockParser<ctest::CTestFormat>,
+            Both<BlockParser<meson::MesonFormat>, BlockParser<program_error::ProgramErrorFormat>>,
+        >,
+    >("ctest", "0|Test project |Start |No tests were|==0", ASSERT),
     // Last, to drop annotations that repeat other reports.
     row::<github::GitHubParser>("github", "::", NONE),
 ];

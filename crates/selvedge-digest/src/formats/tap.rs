@@ -37,6 +37,26 @@ pub(super) struct TapParser {
     count: TapCount,
     /// The test points have numbers, so a bare `ok` belongs to another tool.
     numbered: bool,
+    /// The tests that are open, each announced by its name, from the outermost to the innermost.
+    subtests: Vec<Subtest>,
+    /// The draft is the result of a test whose failed assertions were read.
+    is_consequence: bool,
+    /// The draft's test is recorded when its own result is read.
+    is_recorded: bool,
+}
+
+/// A test that a comment announces before its results, as node-tap does: `# Subtest: name`. Its own result follows
+/// below those of its parts, at the indentation of the comment. node:test announces each result, and prints no others.
+#[derive(Debug)]
+struct Subtest {
+    indent: usize,
+    name: String,
+    /// The worst result of its assertions, which are not announced; none before the first one.
+    asserted: Option<TestOutcome>,
+    /// A test within it has assertions.
+    has_inner: bool,
+    /// The failure of a part of it was recorded.
+    is_explained: bool,
 }
 
 /// A test with several results. What its assertions print may differ from run to run, so they are not named.
@@ -49,11 +69,23 @@ struct TitledTest {
 
 impl TitledTest {
     fn add(&mut self, outcome: TestOutcome) {
-        self.outcome = match (self.outcome, outcome) {
-            (Some(TestOutcome::Failed), _) | (_, TestOutcome::Failed) => Some(TestOutcome::Failed),
-            (Some(TestOutcome::Passed), _) | (_, TestOutcome::Passed) => Some(TestOutcome::Passed),
-            (_, outcome) => Some(outcome),
-        };
+        self.outcome = Some(worst(self.outcome, outcome));
+    }
+}
+
+/// The worse of two results.
+fn worst(known: Option<TestOutcome>, outcome: TestOutcome) -> TestOutcome {
+    match (known, outcome) {
+        (Some(TestOutcome::Failed), _) | (_, TestOutcome::Failed) => TestOutcome::Failed,
+        (Some(TestOutcome::Passed), _) | (_, TestOutcome::Passed) => TestOutcome::Passed,
+        (_, outcome) => outcome,
+    }
+}
+
+fn join_path(path: &str, name: &str) -> String {
+    match path {
+        "" => name.to_owned(),
+        path => format!("{path} > {name}"),
     }
 }
 
@@ -122,6 +154,13 @@ impl FormatParser for TapParser {
         if text.starts_with("Bail out!") {
             self.count.bailed_out = true;
             return LineClaim::NotMine;
+        }
+        if self.has_version
+            && let Some(name) = line.body().strip_prefix("# Subtest: ")
+        {
+            self.close(findings);
+            self.open_subtest(line.indent(), name);
+            return LineClaim::Ignore;
         }
         if let Some(title) = self.title(text) {
             self.close(findings);
@@ -231,6 +270,9 @@ impl TapParser {
             }
             return LineClaim::Ignore;
         }
+        if let Some(claim) = self.parse_subtest_point(id, outcome, line, findings) {
+            return claim;
+        }
         let path = self.groups.iter().map(|(_, group)| group.as_str());
         let id = path.chain([id]).collect::<Vec<_>>().join(" > ");
         let id = id.as_str();
@@ -243,9 +285,7 @@ impl TapParser {
             if id != titled.title {
                 draft.push_message(id);
             }
-            self.draft = Some(draft);
-            self.block = TapYamlEntry::Other;
-            self.yaml = TapYamlState::Before;
+            self.begin_block(draft);
             return LineClaim::Evidence;
         }
         if outcome != TestOutcome::Failed {
@@ -256,10 +296,109 @@ impl TapParser {
             // Test::More explained it, on standard error.
             return LineClaim::Suppress;
         }
-        self.draft = Some(start_failure(id, line));
+        self.begin_block(start_failure(id, line));
+        LineClaim::Evidence
+    }
+
+    fn open_subtest(&mut self, indent: usize, name: &str) {
+        self.subtests.retain(|outer| outer.indent < indent);
+        if self.subtests.len() < GROUPS {
+            self.subtests.push(Subtest {
+                indent,
+                name: name.trim_end().to_owned(),
+                asserted: None,
+                has_inner: false,
+                is_explained: false,
+            });
+        }
+    }
+
+    /// A result below the announcement of a test: an assertion of it, or its own one. None if it is a test by itself.
+    fn parse_subtest_point(
+        &mut self,
+        id: &str,
+        outcome: TestOutcome,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> Option<LineClaim> {
+        if self.subtests.is_empty() {
+            return None;
+        }
+        let indent = line.indent();
+        let own = self
+            .subtests
+            .pop_if(|test| test.indent == indent && test.name == id);
+        if let Some(test) = own {
+            return self.close_subtest(test, outcome, line, findings);
+        }
+        self.subtests.retain(|test| test.indent < indent);
+        let path = self.subtest_path();
+        let test = self.subtests.last_mut()?;
+        if outcome == TestOutcome::Skipped {
+            // A test that was not run is not announced.
+            test.has_inner = true;
+            self.record_result(outcome, &format!("{path} > {id}"), findings);
+            return Some(LineClaim::Ignore);
+        }
+        test.asserted = Some(worst(test.asserted, outcome));
+        if outcome != TestOutcome::Failed {
+            return Some(LineClaim::Ignore);
+        }
+        test.is_explained = true;
+        let mut draft = start_failure(&path, line);
+        draft.push_message(id);
+        self.begin_block(draft);
+        self.is_recorded = true;
+        Some(LineClaim::Evidence)
+    }
+
+    /// The own result of an announced test. None if no part of it was read.
+    fn close_subtest(
+        &mut self,
+        test: Subtest,
+        outcome: TestOutcome,
+        line: &CleanLine<'_>,
+        findings: &mut Findings,
+    ) -> Option<LineClaim> {
+        if test.asserted.is_none() && !test.has_inner {
+            return None;
+        }
+        let outer = self.subtest_path();
+        if let Some(outer) = self.subtests.last_mut() {
+            outer.has_inner = true;
+            outer.is_explained |= test.is_explained;
+        }
+        let path = join_path(&outer, &test.name);
+        let failed = outcome == TestOutcome::Failed;
+        if failed && !test.is_explained {
+            if let Some(outer) = self.subtests.last_mut() {
+                outer.is_explained = true;
+            }
+            self.record_result(outcome, &path, findings);
+            self.begin_block(start_failure(&path, line));
+            self.is_recorded = true;
+            return Some(LineClaim::Evidence);
+        }
+        if test.asserted.is_some() {
+            self.record_result(outcome, &path, findings);
+        }
+        if failed {
+            self.begin_block(start_failure(&path, line));
+            self.is_consequence = true;
+        }
+        Some(LineClaim::Suppress)
+    }
+
+    /// The names of the open tests.
+    fn subtest_path(&self) -> String {
+        let names = self.subtests.iter().map(|test| test.name.as_str());
+        names.fold(String::new(), |path, name| join_path(&path, name))
+    }
+
+    fn begin_block(&mut self, draft: FailureBuilder) {
+        self.draft = Some(draft);
         self.block = TapYamlEntry::Other;
         self.yaml = TapYamlState::Before;
-        LineClaim::Evidence
     }
 
     /// Records a test's result, or holds it back until it is clear that this is TAP.
@@ -319,12 +458,18 @@ impl TapParser {
         let Some(draft) = self.draft.take() else {
             return;
         };
+        if std::mem::take(&mut self.is_consequence) {
+            findings.mark_reported(draft.lines());
+            return;
+        }
         // A group that failed because of one of its tests is not shown.
         let consequence = draft.failure.message.as_deref().is_some_and(|message| {
             message.starts_with(|c: char| c.is_ascii_digit()) && message.contains(" subtest")
         });
         if consequence {
             findings.mark_reported(draft.lines());
+        } else if std::mem::take(&mut self.is_recorded) {
+            findings.add(draft.build());
         } else {
             let id = draft.failure.id.clone().unwrap_or_default();
             // A test with a title is recorded once.
@@ -362,7 +507,7 @@ fn parse_yaml_entry(
             TapYamlEntry::Error
         }
         "expected" | "actual" | "got" | "wanted" | "found" | "diff" => {
-            draft.push_message(body.trim_end_matches(" |-"));
+            draft.push_message(body.trim_end_matches(" |-").trim_end_matches(" |"));
             TapYamlEntry::Error
         }
         "location" | "at" | "# at" | "file" | "fileName" | "line" | "lineNumber" => {

@@ -8,7 +8,13 @@ const TOOL: &str = "phpunit";
 
 /// Reads testdox.
 #[derive(Debug, Default)]
-pub(super) struct TestdoxFormat;
+pub(super) struct TestdoxFormat {
+    /// Below the heading of the list that repeats the failed tests.
+    repeated: bool,
+}
+
+/// Heads that list.
+const SUMMARY: &str = "Summary of non-successful tests:";
 
 impl BlockFormat for TestdoxFormat {
     const IS_TEST: bool = true;
@@ -23,7 +29,23 @@ impl BlockFormat for TestdoxFormat {
             && text.ends_with(" by Sebastian Bergmann and contributors.")
         {
             findings.add_tool(TOOL);
+            self.repeated = false;
             return Some(BlockStep::End(LineClaim::Ignore));
+        }
+        if text == SUMMARY && findings.has_tool(TOOL) {
+            self.repeated = true;
+            return Some(BlockStep::End(LineClaim::Ignore));
+        }
+        if self.repeated
+            && ["ERRORS!", "FAILURES!", "Tests: "]
+                .iter()
+                .any(|it| text.starts_with(it))
+        {
+            self.repeated = false;
+        }
+        if self.repeated {
+            let is_repeated = line.body().starts_with(['✘', '│', '☢', '↩', '∅']);
+            return is_repeated.then_some(BlockStep::End(LineClaim::Suppress));
         }
         if line.indent() != 1 || !findings.has_tool(TOOL) {
             return None;
@@ -51,6 +73,10 @@ impl BlockFormat for TestdoxFormat {
             None => draft.push_message(text),
         }
         BlockStep::Taken
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.repeated
     }
 
     /// Without a box, the tree is another runner's.

@@ -32,6 +32,8 @@ impl FormatParser for UnittestParser {
         if (text.starts_with("FAIL: ")
             || text.starts_with("ERROR: ")
             || text.starts_with("UNEXPECTED"))
+            // Other runners print one line for each failed test.
+            && line.heading.starts_with("==")
             && let Some(heading) = HEADING.captures(text)
         {
             self.close(findings);

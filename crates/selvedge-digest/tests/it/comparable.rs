@@ -48,7 +48,8 @@ fn tick_trees_are_read_by_their_own_runner_only() {
     ] {
         let tests = read(name, 0).tests.unwrap();
         assert_eq!(readers(&tests), [runner]);
-        let named = runner.starts_with("node");
+        // mocha prints its tests as a tree, without ids.
+        let named = !runner.starts_with("mocha");
         assert_eq!(tests.names_all(), named, "{name}: {tests:?}");
         assert_eq!(tests.passed_ids.ids.is_empty(), !named, "{name}");
     }
@@ -159,7 +160,7 @@ fn tap_is_complete_only_with_all_planned_points() {
         ),
         (
             "TAP version 13\n# Subtest: g\n    ok 1 - a\n    1..1\nok 1 - g\n1..1\n",
-            (2, 0, 0, true),
+            (1, 0, 0, true),
         ),
     ];
     for (text, expected) in cases {

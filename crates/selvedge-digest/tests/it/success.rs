@@ -178,3 +178,57 @@ fn totals_are_not_names_of_tests() {
     let analysis = analyse(log, Hints::default(), CommandStatus::Code(0));
     assert!(analysis.tests.is_none(), "{:?}", analysis.tests);
 }
+
+/// A line like a runner's totals is not its closing line: without the lines that the runner prints before and below it,
+/// nothing was counted.
+#[test]
+fn totals_need_the_other_lines_of_their_runner() {
+    let tests = |text: &str| {
+        let analysis = analyse(text.as_bytes(), Hints::default(), CommandStatus::Code(0));
+        let tests = analysis.tests.filter(|tests| tests.complete);
+        tests.map(|tests| (tests.passed, tests.failed))
+    };
+    let closing = [
+        ("prove_green.log", "Result: PASS"),
+        ("bun_green.log", "Ran 5 tests across 2 files. [54.00ms]"),
+        (
+            "deno_green.log",
+            "ok | 3 passed (2 steps) | 0 failed | 1 ignored (148ms)",
+        ),
+        ("uvu_green.log", "  Duration:  0.69ms"),
+        ("automake_green.log", "# ERROR: 0"),
+        (
+            "meson_green.log",
+            "Full log written to /home/user/shop/meson/b/meson-logs/testlog.txt",
+        ),
+    ];
+    for (name, line) in closing {
+        let text = String::from_utf8(crate::recorded::log(name)).unwrap();
+        assert!(
+            tests(&text).is_some_and(|(passed, failed)| passed > 0 && failed == 0),
+            "{name}"
+        );
+        assert!(text.contains(line), "{name}");
+        assert_eq!(tests(&text.replace(line, "")), None, "{name}");
+        assert_eq!(
+            tests(&format!("printed: {}", text.replace('\n', "\nprinted: "))),
+            None,
+            "{name}"
+        );
+    }
+    let forged = [
+        "All tests successful.\n",
+        "Files=1, Tests=101,  0 wallclock secs\n",
+        "the end: Files=1, Tests=101,\nResult: PASS\n",
+        " 3 pass\n 0 fail\nRan 3 tests across 1 file. [5.00ms]\n",
+        "bun test v1.4.5\n 3 pass\n 0 fail\nRan 4 tests across 1 file. [5.00ms]\n",
+        "passed: ok | 3 passed | 0 failed (5ms)\n",
+        "# TOTAL: 3\n# PASS: 3\n# FAIL: 0\n",
+        "Ok: 3\nFail: 0\nFull log written to a.txt\n",
+        "1/2 a OK 0.01s\n2/2 b OK 0.01s\nOk: 3\nFail: 0\nFull log written to a.txt\n",
+        "  Total:     3\n  Passed:    3\n",
+    ];
+    for text in forged {
+        assert_eq!(tests(text), None, "{text}");
+    }
+}

@@ -1,5 +1,5 @@
-//! Results of reading recorded output of Swift's toolchain, Go's linters, newer Elixir versions, ruff, and
-//! Python 2 and 3.
+//! Results of reading recorded output of Swift's toolchain, Go's linters, newer Elixir versions, ruff, Python 2 and 3,
+//! and of test runners and linters of 2026.
 
 use selvedge_digest::{CommandStatus, Hints, analyse};
 
@@ -37,6 +37,57 @@ recorded! {
     python_syntax => 1,
     python_group => 1,
     python_json => 1,
+}
+
+// Test runners and linters of 2026, and places that are not in the line of the failure.
+recorded! {
+    prove_green => 0,
+    prove_green_skipped => 0,
+    prove_green_verbose => 0,
+    prove_green_bonus => 0,
+    bun_green => 0,
+    deno_green => 0,
+    uvu_green => 0,
+    automake_green => 0,
+    meson_green => 0,
+    tap21_green => 0,
+    ava_seven_green => 0,
+    bun => 1,
+    bun_broken => 1,
+    bun_color => 1,
+    deno => 1,
+    deno_dot => 1,
+    deno_types => 1,
+    deno_uncaught => 1,
+    uvu => 1,
+    meson => 1,
+    meson_errorlogs => 1,
+    meson_verbose => 1,
+    tap21 => 1,
+    tap21_node => 1,
+    go_panic => 1,
+    go_panic_std => 1,
+    go_panic_json => 1,
+    minitest_highlight => 1,
+    asan => 1,
+    shellcheck => 1,
+    shellcheck_two => 1,
+    shellcheck_syntax => 1,
+    bandit => 1,
+    biome_cut => 1,
+    biome_format => 1,
+    ty => 1,
+    yamllint => 1,
+    deno_lint => 1,
+    ava_seven => 1,
+    automake => 2,
+    automake_verbose => 2,
+    phpunit_testdox_nine => 2,
+    doctest_2024 => 101,
+    doctest_2024_mixed => 101,
+    ctest_assert => 8,
+    codespell => 65,
+    codespell_one => 65,
 }
 
 /// The tools of the failures in a log.
