@@ -133,14 +133,17 @@ impl NodeTestParser {
             self.message = true;
             return LineClaim::Evidence;
         }
-        // Other runners use the same marks, without a time or with whole milliseconds.
-        if !result.has("fraction") {
+        if !result.has("time") {
+            // Other runners use the same marks.
             return LineClaim::NotMine;
         }
         self.close_run(findings);
         let skipped = result.has("skip") || &result["mark"] == "﹣";
         let outcome = TestOutcome::unfailed(skipped);
-        self.tree.add(line.indent(), id, Some(outcome));
+        // Others print whole milliseconds.
+        if result.has("fraction") {
+            self.tree.add(line.indent(), id, Some(outcome));
+        }
         LineClaim::Ignore
     }
 

@@ -81,7 +81,7 @@ pub(super) static TABLE: &[FormatRow] = &[
     row::<xml::XmlParser>("xml", "<|\u{feff}", NONE),
     row::<Both<bun::BunParser, Both<deno::DenoParser, BlockParser<uvu::UvuFormat>>>>(
         "javascript_tests",
-        "bun test v|running |ok |FAILED |ERRORS|TS0|FAIL  |Total:  ",
+        "bun test v|running |ok |FAILED |TS0|FAIL  |Total:  ",
         NONE,
     ),
     blocks::<git::GitFormat>("git", "CONFLICT|error: |fatal: ", NONE).one_liners(),
