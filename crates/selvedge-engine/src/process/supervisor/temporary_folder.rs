@@ -88,7 +88,7 @@ fn remove_abandoned_in(root: &Path) -> usize {
         .count()
 }
 
-fn remove_if_abandoned(folder: &PathBuf) -> io::Result<bool> {
+fn remove_if_abandoned(folder: &Path) -> io::Result<bool> {
     let lock = open_folder(folder)?;
     let is_own = lock.metadata()?.uid() == rustix::process::geteuid().as_raw();
     if !is_own || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {

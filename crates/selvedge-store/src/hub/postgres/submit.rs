@@ -176,7 +176,8 @@ impl BatchOp for SubmissionWriter {
         for (repeat, first) in repeats {
             // What was refused does not exist.
             if !matches!(answers[first], Some(SubmitOutcome::New(_))) {
-                answers[repeat] = answers[first].clone();
+                let answer = answers[first].clone();
+                answers[repeat] = answer;
             }
         }
         Ok(BatchDecision {
