@@ -518,6 +518,7 @@ impl RunContext {
             (git, supervisor) = (Some(begun), protected);
         }
         let baseline = BaselineRun {
+            room: room.as_ref(),
             context: VerificationContext {
                 workspace: run.spec.workspace.clone(),
                 files_root: match &room {

@@ -214,6 +214,9 @@ pub struct SandboxReport {
     /// Whether the checks ran in a verification room: a copy of the workspace that no agent can write.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub room: bool,
+    /// Folders of installed tools that the checks write, of which the verification room had a copy.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copied_tools: Vec<String>,
     /// Changes of git directories, and of files that git obeys, that were discarded or reverted; `.git` entries that
     /// were moved out of the workspace; and commits that could not be taken over.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -235,10 +238,12 @@ impl SandboxReport {
             "" => String::new(),
             files => format!("; reverted {files}"),
         };
-        let room = if self.room {
-            "; checks ran in a verification room"
-        } else {
-            ""
+        let room = match (self.room, self.copied_tools.join(", ").as_str()) {
+            (false, _) => String::new(),
+            (true, "") => "; checks ran in a verification room".to_owned(),
+            (true, copied) => {
+                format!("; checks ran in a verification room with a copy of {copied}")
+            }
         };
         // Without mounts, a session works in the repository itself.
         let git = if self.backend == SandboxBackend::Landlock {
@@ -246,7 +251,7 @@ impl SandboxReport {
         } else {
             ""
         };
-        self.describe_restrictions() + git + room + &put_back
+        self.describe_restrictions() + git + &room + &put_back
     }
 
     fn describe_restrictions(&self) -> String {

@@ -227,15 +227,19 @@ fn reclassify_environment_failure(
     let failed = |tests: &TestSummary| tests.complete && tests.failed > 0;
     let denial = sandbox_config
         .and_then(|sandbox_config| sandbox::diagnose_denial(sandbox_config, &finding.output));
-    if denial.is_none() && finding.tests.as_ref().is_some_and(failed) {
+    let read_only = denial.as_ref().and_then(|denial| denial.read_only.clone());
+    // Tools also warn that they cannot write a cache.
+    let is_denied = denial.is_some() && read_only.is_none();
+    if !is_denied && finding.tests.as_ref().is_some_and(failed) {
         return;
     }
     let machine_failure =
         || infra_error_patterns::find_cause(ending, &finding.output).map(str::to_owned);
-    if let Some(cause) = denial.or_else(machine_failure) {
+    if let Some(cause) = denial.map(|denial| denial.reason).or_else(machine_failure) {
         let reason = finding.reason.take().unwrap_or_default();
         finding.status = CheckStatus::Error;
         finding.reason = Some(format!("{reason}: {cause}"));
+        finding.read_only = read_only;
     }
 }
 

@@ -98,6 +98,8 @@ pub struct CheckOutcome {
     pub processes: Option<ProcessCleanup>,
     /// Modules of its test runner that were loaded from the workspace.
     pub replaced_modules: Vec<String>,
+    /// A path in the workspace that the check wanted to write, and that the verification room has read-only.
+    pub(crate) read_only: Option<PathBuf>,
 }
 
 impl CheckOutcome {
@@ -115,6 +117,7 @@ impl CheckOutcome {
             evidence: Evidence::Direct,
             processes: None,
             replaced_modules: Vec::new(),
+            read_only: None,
         }
     }
 

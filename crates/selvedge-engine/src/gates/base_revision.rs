@@ -217,6 +217,7 @@ impl BaseRevision {
         let outputs = self.create_outputs_folder().map_err(infrastructure_error)?;
         let run = BaselineRun {
             context: self.context(outputs.clone(), supervisor),
+            room: None,
             steps,
             limit,
             start: None,

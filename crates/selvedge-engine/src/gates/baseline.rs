@@ -3,6 +3,8 @@
 //!
 //! It leaves no trace in the workspace. Results are cached for the next run that begins from the same tree.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use selvedge_core::model::{Baseline, CheckReport, CheckStatus, Step, TreeId};
@@ -12,14 +14,17 @@ use super::baseline_cache::BaselineCache;
 use super::check_runner::{CheckDeadline, VerificationContext, millis};
 use super::trees::{VerificationTrees, run_blocking};
 use super::verification::{check_reports, run_steps};
+use super::verification_room::OpenVerificationRoom;
 use super::written_files::{FilesBeforeChecks, WrittenFiles};
-use crate::activity::Progress;
+use crate::activity::{Activity, Progress};
 use crate::check_error::CheckError;
 use crate::workspace::Workspace;
 
 /// One baseline.
 pub(crate) struct BaselineRun<'a> {
     pub(crate) context: VerificationContext,
+    /// Where the checks run, if not in the workspace.
+    pub(crate) room: Option<&'a OpenVerificationRoom>,
     pub(crate) steps: &'a [Step],
     /// Time limit for all checks together.
     pub(crate) limit: Duration,
@@ -58,20 +63,47 @@ impl BaselineRun<'_> {
         })
     }
 
+    /// Runs the checks, again with a copy of installed tools if a check has to write them.
     async fn run_steps(
         &self,
         began: Instant,
         progress: &dyn Progress,
         cancel: &CancellationToken,
     ) -> Result<(Vec<CheckReport>, Vec<String>), CheckError> {
+        let mut context = self.context.clone();
+        loop {
+            let (denied, taken) = self.run_once(&context, began, progress, cancel).await?;
+            let Some(room) = self.room.filter(|_| !denied.is_empty()) else {
+                return Ok(taken);
+            };
+            let copied = room.copy_tools(denied).await?;
+            if copied.is_empty() {
+                return Ok(taken);
+            }
+            progress.on_activity(Activity::Note(format!(
+                "running the checks with a copy of {}, because they write to it",
+                copied.join(", ")
+            )));
+            context.supervisor = room.supervisor();
+        }
+    }
+
+    /// Runs the checks, and returns also the paths that a check cannot write although it has to.
+    async fn run_once(
+        &self,
+        context: &VerificationContext,
+        began: Instant,
+        progress: &dyn Progress,
+        cancel: &CancellationToken,
+    ) -> Result<(BTreeSet<PathBuf>, (Vec<CheckReport>, Vec<String>)), CheckError> {
         let mut entered = None;
         if let Some((trees, tree)) = self.start
             && let Some(room) = &trees.verification_room
         {
             entered = trees.enter(room.clone(), tree).await?.files;
         }
-        self.context.reset(progress, cancel).await?;
-        let entered = entered.filter(|_| self.context.setup.reset.is_empty());
+        context.reset(progress, cancel).await?;
+        let entered = entered.filter(|_| context.setup.reset.is_empty());
         let before = match (self.start, entered) {
             (Some((trees, _)), Some(files)) => {
                 Some(FilesBeforeChecks::new(&trees.workspace, files))
@@ -80,11 +112,13 @@ impl BaselineRun<'_> {
             (None, _) => None,
         };
         let deadline = CheckDeadline::new(began + self.limit);
-        let findings = run_steps(&self.context, self.steps, &deadline, progress, cancel).await?;
-        let checks = check_reports(self.steps, findings, self.context.supervisor.redactor())?;
+        let findings = run_steps(context, self.steps, &deadline, progress, cancel).await?;
+        let denied = findings.iter().filter_map(|it| it.read_only.clone());
+        let denied: BTreeSet<PathBuf> = denied.collect();
+        let checks = check_reports(self.steps, findings, context.supervisor.redactor())?;
         let mut written = Vec::new();
         if let Some(((trees, tree), before)) = self.start.zip(before) {
-            let steps = self.context.with_setup(self.steps);
+            let steps = context.with_setup(self.steps);
             let WrittenFiles {
                 found,
                 is_same,
@@ -108,6 +142,6 @@ impl BaselineRun<'_> {
                 }
             }
         }
-        Ok((checks, written))
+        Ok((denied, (checks, written)))
     }
 }

@@ -327,8 +327,14 @@ impl CrossedTrees<'_> {
                 Replacement::Removed => removed.push(path),
             }
         }
+        let room = self.trees.verification_room.clone();
+        let replaced: Vec<PathBuf> = files.iter().map(|file| file.path.clone().into()).collect();
         let compose =
             move |workspace: &Workspace| {
+                let committed = match &room {
+                    Some(room) => room.find_committed(&replaced)?,
+                    None => None,
+                };
                 let (from_plan, from_start) = match &plan_start {
                     None => (Vec::new(), originals),
                     Some(tree) => {
@@ -351,6 +357,9 @@ impl CrossedTrees<'_> {
                         from_plan.iter().any(|it| it == path)
                     })?);
                 }
+                if let Some(room) = room {
+                    room.name_composed(&crossed, committed)?;
+                }
                 Ok((crossed, left.into_iter().map(|file| file.path).next()))
             };
         let what = "cannot copy the original tests over the work";
@@ -358,9 +367,6 @@ impl CrossedTrees<'_> {
         if let Some(path) = left {
             let error = format!("{what}: {} differs from its original", path.display());
             return Err(CheckError::Infrastructure(error));
-        }
-        if let Some(room) = &self.trees.verification_room {
-            room.name_entered(&crossed);
         }
         Ok(crossed)
     }

@@ -124,6 +124,10 @@ impl DependencyInstaller<'_> {
         open: &OpenVerificationRoom,
         folders: &[String],
     ) -> Result<InstallOutcome, CheckError> {
+        let room = open.verification_room.clone();
+        let remove = move |_: &Workspace| room.remove_copied_tools();
+        let what = "cannot remove copies of installed tools";
+        run_blocking(open.verification_room.workspace(), what, remove).await?;
         let place = VerificationContext {
             supervisor: open.installer(),
             ..self.context.clone()

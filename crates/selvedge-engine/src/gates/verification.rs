@@ -169,6 +169,10 @@ pub async fn verify(
         sandbox: Some(SandboxReport {
             put_back,
             room: verification.verification_room.is_some(),
+            copied_tools: match &verification.verification_room {
+                Some(open) => open.verification_room.copied_tools(),
+                None => Vec::new(),
+            },
             ..verified_restrictions(&verification.supervisor)
         }),
         duration_ms: millis(began.elapsed()),
@@ -176,20 +180,24 @@ pub async fn verify(
     })
 }
 
-/// Adds to failed checks which of the attempt's ignored files their output mentions: these are absent when checks run.
+/// Adds to failed checks which ignored files of the attempt are not there when checks run: those that the output
+/// mentions, else any.
 fn mention_absent_files(absent: &[PathBuf], checks: &mut [CheckReport]) {
     for check in checks.iter_mut().filter(|check| check.status.is_failure()) {
         let is_named = |path: &&PathBuf| {
             let path = path.to_string_lossy();
             check.output.contains(path.as_ref()) || check.target.contains(path.as_ref())
         };
-        let named: Vec<_> = absent
+        let mut named: Vec<_> = absent
             .iter()
             .filter(is_named)
             .take(MAX_NAMED_ABSENT_FILES)
             .collect();
         if named.is_empty() {
-            continue;
+            named.extend(absent.iter().take(MAX_NAMED_ABSENT_FILES));
+        }
+        if named.is_empty() {
+            return;
         }
         let named: Vec<String> = named
             .iter()
@@ -197,7 +205,7 @@ fn mention_absent_files(absent: &[PathBuf], checks: &mut [CheckReport]) {
             .collect();
         let reason = check.reason.take().unwrap_or_default();
         check.reason = Some(format!(
-            "{reason}; ignored files that the attempt created are absent when it is checked: {} (`[setup] run` can create them)",
+            "{reason}; ignored files that the attempt created or changed are as before it when it is checked: {} (`[setup] run` can create them)",
             named.join(", ")
         ));
     }

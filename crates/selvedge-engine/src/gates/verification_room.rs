@@ -1,6 +1,7 @@
 //! Selects where checks run: in a verification room, if it can be mounted at the workspace's path for everything that
 //! a check can reach; otherwise in the workspace itself.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -117,6 +118,17 @@ impl OpenVerificationRoom {
     /// Supervisor that starts checks in the room.
     pub(crate) fn supervisor(&self) -> Supervisor {
         self.supervisor_with(self.verification_room.mounts())
+    }
+
+    /// Copies tool folders from now on instead of mounting them; returns those that were not copied before.
+    pub(super) async fn copy_tools(
+        &self,
+        folders: BTreeSet<PathBuf>,
+    ) -> Result<Vec<String>, CheckError> {
+        let room = self.verification_room.clone();
+        let copy = move |_: &Workspace| room.copy_tools(&folders);
+        let what = "cannot copy installed tools";
+        run_blocking(self.verification_room.workspace(), what, copy).await
     }
 
     /// Supervisor that starts a setup in the room, without the workspace's installed tools.

@@ -95,34 +95,75 @@ impl DenialMessage {
     }
 }
 
-/// Describes in one line how the sandbox made a command fail, with a remedy; `None` if it did not.
-pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Option<String> {
+/// How the sandbox made a command fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SandboxDenial {
+    /// A description in one line, with a remedy.
+    pub(crate) reason: String,
+    /// The path in the workspace that the verification room has read-only, if it was that.
+    pub(crate) read_only: Option<PathBuf>,
+}
+
+impl From<String> for SandboxDenial {
+    fn from(reason: String) -> Self {
+        Self {
+            reason,
+            read_only: None,
+        }
+    }
+}
+
+/// Finds how the sandbox made a command fail; `None` if it did not.
+pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Option<SandboxDenial> {
     let profile = sandbox.inner.profile;
     let way_out = |key: &str| format!("`{key}` in [sandbox] of your own configuration permits it");
-    for line in output.lines().rev().take(MAX_LINES) {
+    let mut lines = output.lines().rev().take(MAX_LINES).peekable();
+    while let Some(line) = lines.next() {
         let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
         if profile == SandboxProfile::Strict && says(NO_NETWORK_MESSAGES) {
-            return Some(format!(
-                "the sandbox has no network under the profile `strict`; {}",
-                way_out("checks")
-            ));
+            return Some(
+                format!(
+                    "the sandbox has no network under the profile `strict`; {}",
+                    way_out("checks")
+                )
+                .into(),
+            );
         }
         if sandbox.blocks_calls() && says(REFUSED_CALL_MESSAGES) && says(REFUSED_CALL_SUBJECTS) {
             return Some(format!(
                 "landlock allows neither sockets of the network nor shared memory under the profile `strict`; {}",
                 way_out("checks")
-            ));
+            ).into());
         }
         let Some(message) = DenialMessage::of(line) else {
             continue;
         };
-        for path in paths_in(line) {
+        if message == DenialMessage::ReadOnly {
+            // A cause is often on the line after the path.
+            let before = lines.peek().copied().unwrap_or_default();
+            let place = sandbox.read_only_place(line);
+            if let Some(place) = place.or_else(|| sandbox.read_only_place(before)) {
+                let reason = format!(
+                    "the check writes to `{}`, which is read-only in the verification room; use `[setup] run` to \
+                     install dependencies, not a check",
+                    place.display()
+                );
+                return Some(SandboxDenial {
+                    reason,
+                    read_only: Some(place),
+                });
+            }
+        }
+        for path in subjects_in(line) {
             if sandbox.denies(&path, message) {
-                return Some(format!(
-                    "the sandbox denied access to {}; {}",
-                    path.display(),
-                    way_out("writable")
-                ));
+                return Some(
+                    format!(
+                        "the sandbox denied access to {}; {}",
+                        path.display(),
+                        way_out("writable")
+                    )
+                    .into(),
+                );
             }
             if let Some(protected) = sandbox.closes_temporary_folder(&path) {
                 return Some(format!(
@@ -130,11 +171,38 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
                      folders above it are closed; use $TMPDIR, or the backend bubblewrap",
                     path.display(),
                     protected.display()
-                ));
+                ).into());
             }
         }
     }
     None
+}
+
+/// The absolute paths in a line of output, except for the program that prints it: `/bin/sh: 1: cannot create NAME: …`.
+fn subjects_in(line: &str) -> Vec<PathBuf> {
+    let mut paths = paths_in(line);
+    let is_program = paths.first().is_some_and(|first| {
+        let rest = first.to_str().and_then(|first| line.strip_prefix(first));
+        let rest = rest.and_then(|rest| rest.strip_prefix(": "));
+        rest.is_some_and(|rest| rest.contains(": ")) && first.is_file()
+    });
+    if is_program {
+        paths.remove(0);
+    }
+    paths
+}
+
+/// Returns whether a line of output names a relative path at or below `place`, or at or below its last component.
+fn names_place(line: &str, place: &Path) -> bool {
+    let is_beside = |c: char| c == '/' || c.is_whitespace() || "'\"`():,;=<>[]{}‘’“”".contains(c);
+    let full = place.to_str();
+    let last = place.file_name().and_then(|name| name.to_str());
+    [full, last].into_iter().flatten().any(|name| {
+        line.match_indices(name).any(|(at, name)| {
+            line[..at].chars().next_back().is_none_or(is_beside)
+                && line[at + name.len()..].chars().next().is_none_or(is_beside)
+        })
+    })
 }
 
 /// Absolute paths in a line of output, one for each position at which a path may begin. A path may contain spaces and
@@ -213,6 +281,29 @@ impl WorkspaceSandbox {
         writable && (is_read_only || own.backend == SandboxBackend::Landlock)
     }
 
+    /// The path of the workspace that a line of output about a read-only file system names, if the verification room has
+    /// it read-only. The path is relative to the workspace.
+    fn read_only_place(&self, line: &str) -> Option<PathBuf> {
+        let own = &*self.inner;
+        let mounts = &own.verification_room.as_ref()?.mounts;
+        let mut places: Vec<&Path> = mounts
+            .iter()
+            .filter(|mount| !mount.is_writable && mount.mount_point.is_relative())
+            .map(|mount| &*mount.mount_point)
+            .collect();
+        places.sort_by_key(|place| Reverse(place.as_os_str().len()));
+        let subjects = subjects_in(line);
+        let is_named = |place: &&&Path| {
+            let absolute = own.workspace.join(place);
+            subjects.iter().any(|path| path.starts_with(&absolute))
+                || subjects.is_empty() && names_place(line, place)
+        };
+        places
+            .iter()
+            .find(is_named)
+            .map(|place| place.to_path_buf())
+    }
+
     /// Whether it is a path in the home that the profile `strict` does not show.
     fn hides_in_home(&self, path: &Path) -> bool {
         let own = &*self.inner;
@@ -243,6 +334,25 @@ impl WorkspaceSandbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn read_only_places_may_be_relative() {
+        let line = "/bin/sh: 1: cannot create node_modules/x: Read-only file system";
+        assert_eq!(subjects_in(line), [] as [PathBuf; 0]);
+        assert_eq!(
+            subjects_in("/bin/sh: Read-only file system"),
+            [PathBuf::from("/bin/sh")]
+        );
+        let place = Path::new("packages/a/node_modules");
+        for line in [
+            line,
+            "mkdir: cannot create directory ‘node_modules’: Read-only file system",
+            "EROFS: read-only file system, mkdir './packages/a/node_modules/.x'",
+        ] {
+            assert!(names_place(line, place), "{line}");
+        }
+        assert!(!names_place("old_node_modules/x: EROFS", place));
+    }
 
     #[test]
     fn denial_paths_may_contain_spaces() {

@@ -1,6 +1,6 @@
 //! Composes a tree from two snapshots: the files of one of them at some paths, and of the other at the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -72,6 +72,7 @@ impl Workspace {
         merged: &[(PathBuf, Vec<u8>)],
     ) -> Result<(), WorkspaceError> {
         self.restore_files(base, originals)?;
+        self.remove_empty_folders_above(base, originals)?;
         let to_error =
             |path: &Path, error| WorkspaceError::io("compose", &self.dir.join(path), error);
         let anchor =
@@ -87,6 +88,36 @@ impl Workspace {
             anchor
                 .write(path, permissions, |file| file.write_all(bytes))
                 .map_err(|error| to_error(path, error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Workspace {
+    /// Removes folders that have become empty because files at these paths were removed, unless they are empty folders
+    /// of the snapshot `base`.
+    pub(super) fn remove_empty_folders_above(
+        &self,
+        base: &TreeId,
+        paths: &[PathBuf],
+    ) -> Result<(), WorkspaceError> {
+        let mut blobs = BlobReader::new(&self.git, &self.shadow);
+        let target = self.restore_target(base, &mut blobs)?;
+        let to_error =
+            |path: &Path, error| WorkspaceError::io("compose", &self.dir.join(path), error);
+        let anchor =
+            DirHandle::open_root(&self.dir).map_err(|error| to_error(Path::new(""), error))?;
+        let removed = paths
+            .iter()
+            .filter(|path| !target.files.contains_key(path.as_os_str()));
+        let folders: BTreeSet<&Path> = removed
+            .flat_map(|path| path.ancestors().skip(1))
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .filter(|folder| !target.manifest.folders.contains_key(folder.as_os_str()))
+            .collect();
+        for folder in folders.into_iter().rev() {
+            // A link, a folder that is missing, or one with files is kept.
+            let _ = anchor.remove_empty(folder);
         }
         Ok(())
     }

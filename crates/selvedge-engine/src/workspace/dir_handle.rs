@@ -9,8 +9,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::process;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 
 use super::is_repository_data;
@@ -179,6 +180,21 @@ impl DirHandle {
         }
         let mode = Mode::from_raw_mode(stat.st_mode & 0o7000 | permissions);
         Ok(rustix::fs::chmodat(&folder, name, mode, AtFlags::empty())?)
+    }
+
+    /// Sets the modification time of a file. A link is not followed.
+    pub(super) fn set_modified(&self, path: &Path, modified: SystemTime) -> io::Result<()> {
+        let (folder, name) = self.parent(path)?;
+        let since_1970 = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let times = Timestamps {
+            last_access: Timespec {
+                tv_sec: 0,
+                tv_nsec: UTIME_OMIT,
+            },
+            last_modification: since_1970.try_into().map_err(|_| Errno::INVAL)?,
+        };
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        Ok(rustix::fs::utimensat(&folder, name, &times, flags)?)
     }
 
     fn parent<'p>(&self, path: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {

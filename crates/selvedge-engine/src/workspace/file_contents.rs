@@ -101,7 +101,7 @@ impl Workspace {
                 .parent()
                 .map_or(Ok(()), |folder| anchor.replace_with_folder(folder))
                 .and_then(|()| anchor.remove_empty_folders(path))
-                .and_then(|()| write(&anchor, &mut blobs, path, wanted));
+                .and_then(|()| write(&anchor, &mut blobs, path, wanted, None));
             done.map_err(|error| to_error(path, error))?;
         }
         Ok(())

@@ -62,12 +62,6 @@ impl FileFingerprint {
         bytes(self) == bytes(other)
     }
 
-    /// Returns whether the modification time is that of the last write. Setting another one sets the change time to the
-    /// current time.
-    pub(super) fn has_time_of_write(&self) -> bool {
-        self.modified <= self.changed && self.changed.0.saturating_sub(self.modified.0) <= 1
-    }
-
     /// Returns whether a write after `now` would change the times.
     pub(super) fn is_settled_at(&self, now: SystemTime) -> bool {
         let (seconds, nanoseconds) = self.changed;

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use selvedge_core::model::TreeId;
 
@@ -223,7 +224,7 @@ impl RestoreOperation<'_> {
                 }
                 self.check_result(path, self.anchor.set_permissions(path, wanted.permissions))?;
             } else {
-                let written = write(&self.anchor, &mut self.blobs, path, wanted);
+                let written = write(&self.anchor, &mut self.blobs, path, wanted, None);
                 self.check_result(path, written)?;
             }
             self.changed.push(path.to_path_buf());
@@ -379,11 +380,13 @@ fn has_permissions(stored: &StoredEntry, wanted: &TargetFile) -> bool {
     wanted.kind == FileKind::Link || stored.fingerprint.permissions() == wanted.permissions
 }
 
+/// Writes a file or link of a snapshot. A file gets the modification time, if one is given.
 pub(super) fn write(
     anchor: &DirHandle,
     blobs: &mut BlobReader,
     path: &Path,
     wanted: &TargetFile,
+    modified: Option<SystemTime>,
 ) -> io::Result<()> {
     let blob = wanted.blob.to_string();
     if wanted.kind == FileKind::Link {
@@ -391,6 +394,9 @@ pub(super) fn write(
         blobs.copy(&blob, &mut target)?;
         anchor.link(path, Path::new(&OsString::from_vec(target)))
     } else {
-        anchor.write(path, wanted.permissions, |file| blobs.copy(&blob, file))
+        anchor.write(path, wanted.permissions, |file| {
+            blobs.copy(&blob, file)?;
+            modified.map_or(Ok(()), |modified| file.set_modified(modified))
+        })
     }
 }

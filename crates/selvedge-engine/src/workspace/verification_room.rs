@@ -9,6 +9,7 @@
 //! written to after a snapshot was restored, by paths whose parents are then known to be folders.
 
 mod build_output;
+mod copied_tools;
 mod files;
 mod git_dir;
 mod kept_folder;
@@ -16,6 +17,7 @@ mod mounts;
 mod other_folder;
 mod results;
 mod reuse;
+mod times;
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -30,6 +32,7 @@ use self::git_dir::{copy_git_dir, refresh_git_dir};
 use self::kept_folder::FileFingerprints;
 use self::mounts::{MOUNT_MARKER, MountedPlaces};
 use self::reuse::ReusableFiles;
+use self::times::FileTimes;
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::exclusions::ExcludedPath;
@@ -38,6 +41,7 @@ use super::restore::OWNER_ACCESS_BITS;
 use super::snapshot::DetailedSnapshot;
 use super::survey::Survey;
 
+pub(crate) use self::git_dir::CommittedFiles;
 pub(crate) use self::mounts::VerificationRoomMount;
 pub(crate) use self::results::ResultCache;
 
@@ -69,11 +73,17 @@ struct VerificationRoomState {
     entered: Option<TreeId>,
     /// Tool folders that were installed in the room.
     installed: BTreeSet<PathBuf>,
+    /// Tool folders that are copied instead of mounted.
+    copied: BTreeSet<PathBuf>,
     /// Whether all files of the workspace were committed, once it was asked. No agent had worked there by then.
     is_committed: Option<bool>,
     /// Fingerprints of kept build output and kept result caches.
     build_output: FileFingerprints,
     results: FileFingerprints,
+    /// The modification times of files, once they are known.
+    times: Option<FileTimes>,
+    /// The last composed tree, and its files that git has to show as committed.
+    composed: Option<(TreeId, CommittedFiles)>,
 }
 
 /// A tree that was entered.
@@ -147,6 +157,9 @@ impl VerificationRoom {
                 _ => Arc::default(),
             },
         };
+        if previous.is_none() || is_new {
+            room.state().copied = copied_tools::remembered(origin, &room.mounted.tools());
+        }
         if is_new {
             let untouched_excluded = is_untouched.then_some(excluded.as_slice());
             room.fill(start, existing, untouched_excluded)?;
@@ -171,14 +184,17 @@ impl VerificationRoom {
         mode.map(|mode| fs::Permissions::from_mode(mode | OWNER_ACCESS_BITS))
             .and_then(|mode| fs::set_permissions(&self.snapshots.dir, mode))
             .map_err(|error| WorkspaceError::io(DOING, &self.snapshots.dir, error))?;
-        self.snapshots.write_snapshot(start, existing)?;
+        self.snapshots
+            .write_snapshot(&self.origin, start, existing)?;
         if let Some(excluded) = excluded {
             let mut state = self.state();
             self.take_build_output(excluded, &mut state)?;
             self.mark_committed(&mut state)?;
         }
-        reuse::record_start(&self.folder)?;
-        self.state().entered = Some(start.clone());
+        self.record_start()?;
+        let mut state = self.state();
+        self.refresh_copied_tools(&state)?;
+        state.entered = Some(start.clone());
         Ok(())
     }
 
@@ -199,8 +215,11 @@ impl VerificationRoom {
 
     /// Returns all mounts of the room. Tools that were installed in the room hide those of the workspace.
     pub(crate) fn mounts(&self) -> Vec<VerificationRoomMount> {
-        let installed = self.state().installed.clone();
-        self.mounts_except(&installed)
+        let hidden = {
+            let state = self.state();
+            state.installed.union(&state.copied).cloned().collect()
+        };
+        self.mounts_except(&hidden)
     }
 
     /// Returns all mounts except for installed tools of the workspace.
@@ -220,6 +239,8 @@ impl VerificationRoom {
         let mut state = self.state();
         self.keep_build_output(&self.build_output_in(excluded), &mut state)?;
         self.keep_results(&mut state)?;
+        self.record_kept()?;
+        state.times = None;
         self.mark_committed(&mut state)
     }
 
@@ -280,9 +301,16 @@ impl VerificationRoom {
         let mut files = unchanged.and_then(|it| self.snapshots.stats_of_snapshot(it));
         if !is_same {
             files = None;
-            reuse::reset_times(self.tree(), &self.folder)?;
+            if state.times.is_none() {
+                state.times = self.load_times();
+            }
+            self.set_times(tree, state.times.as_ref())?;
+            if let Some((_, committed)) = state.composed.as_ref().filter(|it| it.0 == *tree) {
+                self.commit_files(committed)?;
+            }
             self.restore_build_output(&mut state)?;
             self.reset_results(&mut state)?;
+            self.refresh_copied_tools(&state)?;
             mounts::remove_written(&self.folder)?;
         }
         let has_created =
@@ -319,9 +347,41 @@ impl VerificationRoom {
         self.state().entered = None;
     }
 
-    /// Records the id of the room's current content, on which no check has run yet.
-    pub(crate) fn name_entered(&self, tree: &TreeId) {
-        self.state().entered = Some(tree.clone());
+    fn commit_files(&self, committed: &CommittedFiles) -> Result<(), WorkspaceError> {
+        match git_dir::commit_files(&self.origin, &self.folder, committed) {
+            // An agent has damaged objects, so checks that use git fail.
+            Err(WorkspaceError::Git { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Finds which of these paths are as in the agent's last commit.
+    pub(crate) fn find_committed(
+        &self,
+        paths: &[PathBuf],
+    ) -> Result<Option<CommittedFiles>, WorkspaceError> {
+        match git_dir::find_committed(&self.origin, &self.folder, self.tree(), paths) {
+            // An agent has damaged objects.
+            Err(WorkspaceError::Git { .. }) => Ok(None),
+            other => other,
+        }
+    }
+
+    /// Records the id of the room's current content, on which no check has run yet. Sets the times of its files, and
+    /// commits those that were `committed` before they were replaced.
+    pub(crate) fn name_composed(
+        &self,
+        tree: &TreeId,
+        committed: Option<CommittedFiles>,
+    ) -> Result<(), WorkspaceError> {
+        let mut state = self.state();
+        self.set_times(tree, state.times.as_ref())?;
+        if let Some(committed) = &committed {
+            self.commit_files(committed)?;
+        }
+        state.composed = committed.map(|committed| (tree.clone(), committed));
+        state.entered = Some(tree.clone());
+        Ok(())
     }
 
     /// Enters a tree without the ignored files that differ from those of `start`, because no commit would contain them.
@@ -330,6 +390,7 @@ impl VerificationRoom {
         start: &TreeId,
         tree: &TreeId,
     ) -> Result<JudgedTree, WorkspaceError> {
+        self.state().times = self.load_times();
         let EnteredTree { files, .. } = self.enter(tree)?;
         let mut absent = self.mounted.absent.clone();
         let changed = self.snapshots.differing_paths(start, tree)?;
@@ -359,9 +420,9 @@ impl VerificationRoom {
             return Ok(judged(tree.clone(), absent, Some(files)));
         }
         self.snapshots.restore_files(start, &ignored)?;
-        self.snapshots.remove_empty_folders_above(&ignored);
+        self.snapshots.remove_empty_folders_above(start, &ignored)?;
         let remaining_tree = self.snapshots.snapshot("without ignored files")?.tree;
-        self.name_entered(&remaining_tree);
+        self.name_composed(&remaining_tree, None)?;
         absent.extend(ignored);
         Ok(judged(remaining_tree, absent, None))
     }
@@ -384,6 +445,7 @@ impl VerificationRoom {
             results::keep_for_next(origin, folder)?;
         }
         if folder.join(READY_MARKER).exists() {
+            times::keep_for_next(origin, folder)?;
             let (_, tree) = paths_in(origin, folder);
             reuse::keep_for_next(origin, &tree, folder)?;
         }

@@ -4,14 +4,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::files::{copy_files, set_modified, size_of};
+use super::files::{copy_files, size_of};
 use super::kept_folder::KeptFolder;
 use super::{AGENT_MARKER, VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::exclusions::{ExcludedPath, ExclusionReason};
-use crate::workspace::fingerprint::FileFingerprint;
-use crate::workspace::inventory::Inventory;
 
 /// Maximum bytes of build output that are kept. Anything beyond is built again for every tree.
 pub(super) const MAX_BUILD_OUTPUT_BYTES: u64 = 4 << 30;
@@ -42,8 +40,8 @@ impl VerificationRoom {
             .keep(paths, MAX_BUILD_OUTPUT_BYTES, &mut state.build_output)
     }
 
-    /// Copies the workspace's build output and the times of its files, so that tools find the output up to date. Once
-    /// an agent has worked in the workspace, the output of the last room is used instead.
+    /// Copies the workspace's build output. Once an agent has worked in the workspace, the output of the last room is
+    /// used instead.
     pub(super) fn take_build_output(
         &self,
         excluded: &[ExcludedPath],
@@ -51,7 +49,6 @@ impl VerificationRoom {
     ) -> Result<(), WorkspaceError> {
         let shadow = self.origin.shadow.dir();
         if shadow.join(AGENT_MARKER).exists() {
-            // The sources have other times than those in the workspace, which an agent may have set.
             let kept = self.folder.join(BUILD_OUTPUT_FOLDER);
             if fs::rename(shadow.join(BUILD_OUTPUT_FOLDER), &kept).is_err() {
                 return Ok(());
@@ -62,9 +59,6 @@ impl VerificationRoom {
             |it: &&ExcludedPath| is_build_output(it) && !self.mounted.contains(&it.path);
         let paths = excluded.iter().filter(is_copied).map(|it| it.path.clone());
         let copied = copy_within_limit(paths.collect(), &self.origin.dir, self.tree())?;
-        if !copied.is_empty() {
-            self.copy_times()?;
-        }
         // A new room has no other output.
         self.keep_build_output(&copied, state)
     }
@@ -98,25 +92,6 @@ impl VerificationRoom {
             written: self.tree(),
             kept,
         }
-    }
-
-    fn copy_times(&self) -> Result<(), WorkspaceError> {
-        let inventory_file = self.snapshots.shadow.inventory();
-        let Some(mut inventory) = Inventory::load(&inventory_file) else {
-            return Ok(());
-        };
-        for (path, stored) in &mut inventory.files {
-            let copied = self.tree().join(&**path);
-            if let Ok(original) = self.origin.dir.join(&**path).symlink_metadata() {
-                // A file whose time cannot be set is only built again.
-                let _ = set_modified(&copied, &original);
-            }
-            if let Ok(data) = copied.symlink_metadata() {
-                stored.fingerprint = FileFingerprint::from_metadata(&data);
-                stored.is_settled = false;
-            }
-        }
-        inventory.save(&inventory_file)
     }
 
     /// Selects build output among the paths in the room that snapshots do not cover.

@@ -3,10 +3,9 @@
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::DOING;
 use crate::removal;
@@ -121,15 +120,4 @@ pub(super) fn files_below(folder: &Path, name: &Path) -> Vec<(PathBuf, FileFinge
         }
     }
     files
-}
-
-pub(super) fn set_modified(path: &Path, like: &fs::Metadata) -> io::Result<()> {
-    let seconds = u64::try_from(like.mtime()).unwrap_or_default();
-    let nanoseconds = u32::try_from(like.mtime_nsec()).unwrap_or_default();
-    let time: SystemTime = UNIX_EPOCH + Duration::new(seconds, nanoseconds);
-    if path.symlink_metadata()?.is_file() {
-        let file = fs::File::open(path)?;
-        file.set_modified(time)?;
-    }
-    Ok(())
 }

@@ -3,18 +3,23 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::DOING;
 use super::files::{copy, copy_files, is_folder, make_folder, remove_all};
+use crate::workspace::dir_handle::DirHandle;
 use crate::workspace::error::WorkspaceError;
+use crate::workspace::manifest::PLAIN_MODE;
 use crate::workspace::repository::Repository;
 use crate::workspace::{Workspace, git};
 
 /// The folder in a room with the copy that is used for each tree.
 const GIT_DIR_COPY: &str = "records";
+
+/// A temporary index in a room.
+const COMPARED_INDEX: &str = "compared-index";
 
 /// Parts of `.git` that are not copied: objects are mounted, and the others do not matter for checks.
 const NOT_COPIED: [&str; 8] = [
@@ -126,6 +131,202 @@ pub(super) fn refresh_git_dir(origin: &Workspace, folder: &Path) -> Result<(), W
         remove_all(&index)?;
     }
     Ok(())
+}
+
+/// Files of the room as the agent's last commit has them: in a composed tree they remain committed.
+#[derive(Debug, Clone)]
+pub(crate) struct CommittedFiles {
+    /// The commit.
+    head: String,
+    /// Relative to the repository.
+    paths: Vec<PathBuf>,
+}
+
+/// Finds which of these paths of the room in `folder` are as in the agent's last commit; `None` if the agent committed
+/// nothing. `tree` is the part of the room with the workspace's files.
+pub(super) fn find_committed(
+    origin: &Workspace,
+    folder: &Path,
+    tree: &Path,
+    paths: &[PathBuf],
+) -> Result<Option<CommittedFiles>, WorkspaceError> {
+    let Some(repository) = origin.repository.as_ref().filter(|it| has_own_git_dir(it)) else {
+        return Ok(None);
+    };
+    let root = folder.join("root");
+    let head_of = |git_dir: &Path| {
+        let mut command = origin.git.command(git_dir, &root);
+        command.args(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
+        git::run(command, DOING, &root).map(|output| one_line(&output.stdout))
+    };
+    let (head, before) = (
+        head_of(repository.git_dir())?,
+        head_of(&folder.join(GIT_DIR_COPY))?,
+    );
+    if head.is_empty() || head == before {
+        return Ok(None);
+    }
+    let prefix = tree.strip_prefix(&root).unwrap_or(Path::new(""));
+    let paths: BTreeSet<PathBuf> = paths.iter().map(|path| prefix.join(path)).collect();
+    let git = RoomRepository::new(origin, repository, folder);
+    let index = folder.join(COMPARED_INDEX);
+    let mut entries = Vec::new();
+    let mut tracked = BTreeSet::new();
+    for entry in git.entries(&head)? {
+        if let Some(path) = path_of(&entry).filter(|path| paths.contains(path)) {
+            entries.extend_from_slice(&entry);
+            entries.push(0);
+            tracked.insert(path);
+        }
+    }
+    let mut tracked_before = BTreeSet::new();
+    if !before.is_empty() {
+        tracked_before.extend(
+            git.entries(&before)?
+                .iter()
+                .filter_map(|entry| path_of(entry)),
+        );
+    }
+    remove_all(&index)?;
+    git.run(&index, &["update-index", "-z", "--index-info"], entries)?;
+    // It fails if a file differs.
+    let _ = git.run(&index, &["update-index", "-q", "--refresh"], Vec::new());
+    let differing = git.run(&index, &["diff-files", "--name-only", "-z"], Vec::new())?;
+    remove_all(&index)?;
+    let differing: BTreeSet<PathBuf> = records(&differing).map(to_path).collect();
+    let is_committed = |path: &PathBuf| {
+        if tracked.contains(path) {
+            return !differing.contains(path);
+        }
+        tracked_before.contains(path) && root.join(path).symlink_metadata().is_err()
+    };
+    let paths: Vec<PathBuf> = paths.into_iter().filter(is_committed).collect();
+    Ok((!paths.is_empty()).then_some(CommittedFiles { head, paths }))
+}
+
+/// Replaces the agent's last commit in the room's `.git`: the new one has the same message and parents, and the current
+/// files at these paths. So git reports the same changes as for the attempt's own tree.
+pub(super) fn commit_files(
+    origin: &Workspace,
+    folder: &Path,
+    committed: &CommittedFiles,
+) -> Result<(), WorkspaceError> {
+    let Some(repository) = &origin.repository else {
+        return Ok(());
+    };
+    let git = RoomRepository::new(origin, repository, folder);
+    let git_dir = folder.join("root/.git");
+    let index = git_dir.join("index");
+    remove_all(&index)?;
+    git.run(&index, &["read-tree", &committed.head], Vec::new())?;
+    let mut names = Vec::new();
+    for path in &committed.paths {
+        names.extend_from_slice(path.as_os_str().as_bytes());
+        names.push(0);
+    }
+    let update = [
+        "update-index",
+        "-z",
+        "--add",
+        "--remove",
+        "--replace",
+        "--stdin",
+    ];
+    git.run(&index, &update, names)?;
+    let tree = one_line(&git.run(&index, &["write-tree"], Vec::new())?);
+    let commit = git.run(&index, &["cat-file", "commit", &committed.head], Vec::new())?;
+    let commit = with_tree(&commit, &tree);
+    let store = ["hash-object", "-t", "commit", "-w", "--stdin"];
+    let commit = git.run(&index, &store, commit)?;
+    let to_error = |error| WorkspaceError::io(DOING, &git_dir, error);
+    let anchor = DirHandle::open_root(&git_dir).map_err(to_error)?;
+    let head = fs::read_to_string(git_dir.join("HEAD")).unwrap_or_default();
+    let branch = head.strip_prefix("ref: ").map(str::trim);
+    let name = Path::new(
+        branch
+            .filter(|it| it.starts_with("refs/"))
+            .unwrap_or("HEAD"),
+    );
+    anchor
+        .make_folder(name.parent().unwrap_or(Path::new("")))
+        .and_then(|()| anchor.write(name, PLAIN_MODE, |file| file.write_all(&commit)))
+        .map_err(to_error)
+}
+
+/// The repository of a room, with the agent's objects. New objects are stored in the room.
+struct RoomRepository<'a> {
+    origin: &'a Workspace,
+    /// A git directory of Selvedge, whose settings are used.
+    reader: PathBuf,
+    root: PathBuf,
+    objects: PathBuf,
+}
+
+impl<'a> RoomRepository<'a> {
+    fn new(origin: &'a Workspace, repository: &Repository, folder: &Path) -> Self {
+        Self {
+            origin,
+            reader: origin.shadow.reader(repository.object_format()),
+            root: folder.join("root"),
+            objects: repository.objects(),
+        }
+    }
+
+    /// Runs git on the room's files with this index, and returns its output.
+    fn run(&self, index: &Path, args: &[&str], input: Vec<u8>) -> Result<Vec<u8>, WorkspaceError> {
+        let mut command = self.origin.git.command(&self.reader, &self.root);
+        command
+            .env("GIT_WORK_TREE", &self.root)
+            .env("GIT_INDEX_FILE", index)
+            .env("GIT_OBJECT_DIRECTORY", self.root.join(".git/objects"))
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.objects)
+            .args(args);
+        git::output_with_input(command, input, DOING, &self.root)
+    }
+
+    /// Returns the files of a commit, each as git lists it.
+    fn entries(&self, commit: &str) -> Result<Vec<Vec<u8>>, WorkspaceError> {
+        let args = ["ls-tree", "-r", "-z", "--full-tree", commit];
+        let listing = self.run(Path::new("unused"), &args, Vec::new())?;
+        Ok(records(&listing).map(<[u8]>::to_vec).collect())
+    }
+}
+
+fn records(listing: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let records = listing.split(|byte| *byte == 0);
+    records.filter(|record| !record.is_empty())
+}
+
+/// Returns the path in a line `MODE blob ID\tPATH`; a submodule has none.
+fn path_of(entry: &[u8]) -> Option<PathBuf> {
+    let tab = entry.iter().position(|byte| *byte == b'\t')?;
+    let is_file = !entry.starts_with(b"160000 ");
+    is_file.then(|| to_path(&entry[tab + 1..]))
+}
+
+fn to_path(name: &[u8]) -> PathBuf {
+    OsStr::from_bytes(name).into()
+}
+
+fn one_line(output: &[u8]) -> String {
+    String::from_utf8_lossy(output).trim().to_owned()
+}
+
+/// Replaces the tree of a commit, and removes its signature.
+fn with_tree(commit: &[u8], tree: &str) -> Vec<u8> {
+    let end = commit.windows(2).position(|two| two == b"\n\n");
+    let (head, rest) = commit.split_at(end.map_or(commit.len(), |end| end + 1));
+    let mut changed = format!("tree {tree}\n").into_bytes();
+    let mut is_signature = false;
+    for line in head.split_inclusive(|byte| *byte == b'\n') {
+        let is_continued = line.starts_with(b" ");
+        is_signature = line.starts_with(b"gpgsig") || is_signature && is_continued;
+        if !is_signature && !line.starts_with(b"tree ") {
+            changed.extend_from_slice(line);
+        }
+    }
+    changed.extend_from_slice(rest);
+    changed
 }
 
 /// Returns whether `.git` is a folder in the repository's root, instead of a link or a pointer file.

@@ -1,6 +1,5 @@
 //! Opens the snapshots of a workspace for another folder.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -10,6 +9,7 @@ use selvedge_core::model::TreeId;
 use super::DOING;
 use super::files::make_folder;
 use super::reuse::{self, ReusableFiles};
+use super::times::{nanoseconds, start_times, system_time};
 use crate::workspace::Workspace;
 use crate::workspace::blobs::BlobReader;
 use crate::workspace::dir_handle::DirHandle;
@@ -17,6 +17,7 @@ use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
 use crate::workspace::ids::BlobId;
 use crate::workspace::inventory::{Inventory, StoredEntry};
+use crate::workspace::relative::RelativePath;
 use crate::workspace::repository::Repository;
 use crate::workspace::restore::{is_stored_as, write};
 
@@ -54,14 +55,18 @@ impl Workspace {
     }
 
     /// Writes a snapshot to this folder, except for the files that are already there: `existing` are all files in it.
+    /// The files get the times that a new room of `origin` has.
     pub(super) fn write_snapshot(
         &self,
+        origin: &Self,
         tree: &TreeId,
         existing: ReusableFiles,
     ) -> Result<(), WorkspaceError> {
         let _lock = self.shadow.lock()?;
         let mut blobs = BlobReader::new(&self.git, &self.shadow);
         let target = self.restore_target(tree, &mut blobs)?;
+        let times = start_times(origin, &target.files);
+        let time_of = |path: &RelativePath| times.get(path).copied().map(system_time);
         let to_error = |path: &Path, error| WorkspaceError::io(DOING, &self.dir.join(path), error);
         let (mut files, other): (ReusableFiles, ReusableFiles) =
             existing.into_iter().partition(|(path, stored)| {
@@ -86,8 +91,29 @@ impl Workspace {
         blobs
             .request_all(names.collect())
             .map_err(|error| to_error(Path::new(""), error))?;
+        let mut written = Vec::new();
         for (path, wanted) in missing {
-            write(&anchor, &mut blobs, path, wanted).map_err(|error| to_error(path, error))?;
+            write(&anchor, &mut blobs, path, wanted, time_of(path))
+                .map_err(|error| to_error(path, error))?;
+            written.push((path, wanted));
+        }
+        for (path, stored) in files
+            .iter()
+            .filter(|(_, stored)| !stored.fingerprint.is_link())
+        {
+            let (Some((path, wanted)), Some(time)) =
+                (target.files.get_key_value(path), times.get(path))
+            else {
+                continue;
+            };
+            if nanoseconds(stored.fingerprint.modified) != *time {
+                anchor
+                    .set_modified(path, system_time(*time))
+                    .map_err(|error| to_error(path, error))?;
+                written.push((path, wanted));
+            }
+        }
+        for (path, wanted) in written {
             let data = self.dir.join(&**path).symlink_metadata();
             let data = data.map_err(|error| to_error(path, error))?;
             let stored = StoredEntry {
@@ -117,17 +143,5 @@ impl Workspace {
     ) -> Result<Vec<PathBuf>, WorkspaceError> {
         let differences = self.differences(from, to)?;
         Ok(differences.into_iter().map(|file| file.path).collect())
-    }
-
-    pub(super) fn remove_empty_folders_above(&self, paths: &[PathBuf]) {
-        let folders: BTreeSet<&Path> = paths
-            .iter()
-            .flat_map(|path| path.ancestors().skip(1))
-            .filter(|path| !path.as_os_str().is_empty())
-            .collect();
-        for folder in folders.into_iter().rev() {
-            // A folder that is not empty is kept.
-            let _ = fs::remove_dir(self.dir.join(folder));
-        }
     }
 }

@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
 
 /// Maximum size in bytes of a folder that is copied into a new room.
-const MAX_COPIED_BYTES: u64 = 1 << 30;
+pub(super) const MAX_COPIED_BYTES: u64 = 1 << 30;
 /// Folders in a room: the mounted ones, and their kept copies. The latter is also used next to a workspace's snapshots.
 const RESULTS_FOLDER: &str = "results";
 const KEPT_FOLDER: &str = "kept-results";

@@ -1,8 +1,7 @@
 //! Reuses the files of a workspace's last room, so that the next room writes only the files that differ.
 //!
 //! Checks may have left anything in those files. A file is reused if its fingerprint is the one that Selvedge recorded
-//! when it last read the file, which no process can restore after a write, and if no check has set its modification
-//! time: build tools could consider older output up to date. Everything else is removed.
+//! when it last read the file, which no process can restore after a write. Everything else is removed.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,8 +11,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::SHADOW_FOLDER;
 use super::files::{is_folder, make_folder, remove_all};
-use super::{DOING, SHADOW_FOLDER};
 use crate::workspace::Workspace;
 use crate::workspace::dir_handle::DirHandle;
 use crate::workspace::error::WorkspaceError;
@@ -28,21 +27,11 @@ use crate::workspace::restore::is_owner_restricted;
 const LAST_ROOM_FOLDER: &str = "last-room";
 const FILES: &str = "files";
 const INVENTORY: &str = "inventory";
-/// The inventory of a new room, in the room's folder.
-const START_INVENTORY: &str = "start-inventory";
 /// Maximum size of a file that is read again to be reused.
 const MAX_READ_BYTES: u64 = 1024 * 1024;
 
 /// The files of a room by their paths.
 pub(super) type ReusableFiles = BTreeMap<RelativePath, StoredEntry>;
-
-/// Records the files of the new room in `folder` with their times, which Selvedge has set.
-pub(super) fn record_start(folder: &Path) -> Result<(), WorkspaceError> {
-    let start = folder.join(START_INVENTORY);
-    fs::copy(folder.join(SHADOW_FOLDER).join(INVENTORY), &start)
-        .map_err(|error| WorkspaceError::io(DOING, &start, error))?;
-    Ok(())
-}
 
 /// Moves the files of a room that ends to where the next room of the workspace looks for them. `tree` is the part of
 /// the room's `folder` with the workspace's files.
@@ -54,54 +43,15 @@ pub(super) fn keep_for_next(
     let last = origin.shadow.dir().join(LAST_ROOM_FOLDER);
     remove_all(&last)?;
     let inventory = Inventory::load(&folder.join(SHADOW_FOLDER).join(INVENTORY));
-    let start = Inventory::load(&folder.join(START_INVENTORY));
-    let (Some(mut inventory), Some(start)) = (inventory, start) else {
+    let Some(mut inventory) = inventory.filter(|_| is_folder(tree)) else {
         return Ok(());
     };
-    if !is_folder(tree) {
-        return Ok(());
-    }
-    inventory
-        .files
-        .retain(|path, stored| has_own_time(stored, start.files.get(path)));
     read_unsettled(tree, &mut inventory.files);
     inventory.files = retain_files(tree, &inventory.files)?;
     make_folder(&last)?;
     inventory.save(&last.join(INVENTORY))?;
     // If the next room does not find them, it writes all files.
     let _ = fs::rename(tree, last.join(FILES));
-    Ok(())
-}
-
-/// Returns whether the modification time of a file is one that Selvedge has set.
-fn has_own_time(stored: &StoredEntry, at_start: Option<&StoredEntry>) -> bool {
-    let is_unchanged = |start: &StoredEntry| {
-        start.blob == stored.blob && start.fingerprint.modified == stored.fingerprint.modified
-    };
-    stored.fingerprint.has_time_of_write() || at_start.is_some_and(is_unchanged)
-}
-
-/// Sets the modification time of files to now where a check has set another one: build tools could consider older
-/// output up to date.
-pub(super) fn reset_times(tree: &Path, folder: &Path) -> Result<(), WorkspaceError> {
-    let inventory = Inventory::load(&folder.join(SHADOW_FOLDER).join(INVENTORY));
-    let start = Inventory::load(&folder.join(START_INVENTORY));
-    let (Some(inventory), Some(start)) = (inventory, start) else {
-        return Ok(());
-    };
-    let foreign = inventory.files.iter().filter(|(path, stored)| {
-        !stored.fingerprint.is_link() && !has_own_time(stored, start.files.get(*path))
-    });
-    for (path, _) in foreign {
-        let set = DirHandle::open_root(tree)
-            .and_then(|anchor| anchor.open(path))
-            .and_then(|file| file.set_modified(SystemTime::now()));
-        match set {
-            // The tree that was entered does not have it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            set => set.map_err(|error| WorkspaceError::io(DOING, &tree.join(&**path), error))?,
-        }
-    }
     Ok(())
 }
 
@@ -265,23 +215,5 @@ mod tests {
         let remaining: Vec<_> = remaining.iter().map(fs::DirEntry::file_name).collect();
         assert_eq!(remaining, ["a", "same"]);
         assert!(!root.join("a/b").exists());
-    }
-
-    #[test]
-    fn modification_time_must_be_that_of_a_write_or_of_the_start() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = File::create(folder.path().join("file")).unwrap();
-        let (_, written) = stored(folder.path(), "file");
-        assert!(has_own_time(&written, None));
-        file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        let (_, aged) = stored(folder.path(), "file");
-        assert!(!has_own_time(&aged, None));
-        assert!(!has_own_time(&aged, Some(&written)));
-        assert!(has_own_time(&aged, Some(&aged)));
-        let changed = StoredEntry {
-            blob: BlobId::of(b"changed"),
-            ..aged
-        };
-        assert!(!has_own_time(&changed, Some(&aged)));
     }
 }

@@ -1,7 +1,9 @@
 //! The verification room: checks run in a copy of the workspace, mounted at its path, that no agent can write.
 
 use std::fs;
+use std::time::{Duration, SystemTime};
 
+use selvedge_testkit::assert_contains;
 use serde_json::{Value, json};
 
 use super::fixture::SandboxFixture;
@@ -61,6 +63,130 @@ fn room_has_no_planted_build_output(fixture: &SandboxFixture) {
         json!(true),
         "{result:#}"
     );
+    // A changed source is newer than the output of the baseline, whatever its time in the workspace.
+    let cheats = "echo worse > source; touch -d 2000-01-01 source";
+    let result = run(fixture, cheats, &["sh check.sh"]);
+    assert_outcome(&result, "max_retries_exhausted");
+}
+
+/// Sets the modification time of a file to a number of days since 1970.
+fn set_day(fixture: &SandboxFixture, path: &str, day: u64) {
+    let file = fs::File::options()
+        .append(true)
+        .open(fixture.env.work_dir().join(path))
+        .unwrap();
+    let day = Duration::from_secs(day * 24 * 60 * 60);
+    file.set_modified(SystemTime::UNIX_EPOCH + day).unwrap();
+}
+
+/// A committed file that is generated from another one is not generated again, unless the other one was changed.
+fn room_keeps_modification_times(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write("Makefile", "parser.c: parser.y\n\tmissing-generator\n");
+    env.write("source", "bad\n");
+    env.write("test.sh", "make -s parser.c && grep -q good source\n");
+    for (day, path) in [(1, "parser.y"), (2, "parser.c")] {
+        env.write(path, "1\n");
+        set_day(fixture, path, day);
+    }
+    let agent = "echo good > source; echo '# more' >> test.sh";
+    let result = run(fixture, agent, &["sh test.sh"]);
+    assert_outcome(&result, "verified");
+    assert!(
+        result["verification_report"]["crossed"].is_object(),
+        "{result:#}"
+    );
+    let agent = "echo 2 > parser.y; touch -d 1970-01-02 parser.y; touch parser.c";
+    let result = run(fixture, agent, &["sh test.sh"]);
+    assert_outcome(&result, "max_retries_exhausted");
+    // Both were changed, in this order.
+    let agent = "echo 3 > parser.y; echo 3 > parser.c\n\
+        touch -d 1970-01-02 parser.y; touch -d 1970-01-03 parser.c";
+    let result = run(fixture, agent, &["sh test.sh"]);
+    assert_outcome(&result, "verified");
+}
+
+/// An ignored file that the attempt changed is as old as before, so that it is generated again.
+fn room_restores_ignored_files_with_their_times(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write(".gitignore", "made\n");
+    env.write("Makefile", "made: source\n\tcp source made\n");
+    for (day, path) in [(1, "source"), (2, "made")] {
+        env.write(path, "1\n");
+        set_day(fixture, path, day);
+    }
+    let agent = "echo 2 > source; cp source made";
+    let check = "make -s made && grep -q 2 made";
+    let result = run(fixture, agent, &[check]);
+    assert_outcome(&result, "verified");
+    // A failure that does not mention the file names it, too.
+    let result = run(fixture, "echo x > made; echo x > out", &["test -e absent"]);
+    assert_outcome(&result, "max_retries_exhausted");
+    let reason = result["verification_report"]["checks"][0]["reason"].as_str();
+    assert_contains(reason.unwrap_or_default(), &["made"]);
+}
+
+/// With the original tests, git reports no other changes than for the attempt's own tree.
+fn room_shows_original_tests_as_committed(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write("source", "bad\n");
+    env.write("notes", "1\n");
+    env.write("tests/test.sh", "grep -q good source\n");
+    env.write("tests/old_test.sh", "true\n");
+    let agent = "echo good > source; echo '# more' >> tests/test.sh; echo true > tests/new_test.sh\n\
+        rm tests/old_test.sh; git add -A; git -c user.name=a -c user.email=a@b commit -qm 'The work'\n\
+        echo 2 >> notes";
+    let check = "sh tests/test.sh && test \"$(git status --short)\" = ' M notes' && \
+        git log -1 --format=%s | grep -q 'The work' && git ls-files tests | xargs -n 1 sh -n";
+    let result = run(fixture, agent, &[check]);
+    assert_outcome(&result, "verified");
+    let crossed = &result["verification_report"]["crossed"];
+    assert_eq!(crossed["checks"][0]["status"], "pass", "{result:#}");
+}
+
+/// The folder of a test case that the attempt added is absent together with its files.
+fn room_omits_folders_of_added_tests(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write("source", "none\n");
+    env.write("tests/cases/one/in", "one\n");
+    let test = "for case in tests/cases/*/; do\n\
+        test -s \"$case/in\" && grep -q \"$(cat \"$case/in\")\" source || exit 1\ndone\n";
+    env.write("tests/run.sh", test);
+    let agent = "echo one two > source; mkdir tests/cases/two; echo two > tests/cases/two/in";
+    let result = run(fixture, agent, &["sh tests/run.sh"]);
+    assert_outcome(&result, "verified");
+}
+
+/// A check that writes to installed tools gets a copy of them, fresh for each tree. If they cannot be copied, it cannot
+/// run.
+fn room_copies_tools_that_checks_write(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write(".gitignore", "node_modules\n");
+    env.write("node_modules/tool/run.sh", "exit 0\n");
+    env.write("test.sh", "test -e out && sh node_modules/tool/run.sh\n");
+    let check = "echo x >> node_modules/tool/made && test $(wc -l < node_modules/tool/made) = 1 && \
+        sh test.sh";
+    let result = run(fixture, "echo x > out; echo '# more' >> test.sh", &[check]);
+    assert_outcome(&result, "verified");
+    let report = &result["verification_report"];
+    assert_eq!(report["sandbox"]["copied_tools"], json!(["node_modules"]));
+    assert_eq!(
+        report["crossed"]["checks"][0]["status"], "pass",
+        "{result:#}"
+    );
+    assert!(!env.work_dir().join("node_modules/tool/made").exists());
+    // Tools that an agent has changed are still not trusted.
+    let agent = "echo y > out; echo 'exit  0' > node_modules/tool/run.sh";
+    let result = run(fixture, agent, &[check]);
+    assert_outcome(&result, "needs_review");
+
+    let large = env.write("node_modules/tool/large", "");
+    let file = fs::File::options().write(true).open(large).unwrap();
+    file.set_len(2 << 30).unwrap();
+    let result = run(fixture, "echo z > out", &[check]);
+    assert_outcome(&result, "infra_failed");
+    let reason = result["reason"].as_str().unwrap_or_default();
+    assert_contains(reason, &["`node_modules`", "[setup] run"]);
 }
 
 /// The room of each tree starts with the build output from before the agent, whatever an earlier run of the
@@ -343,6 +469,11 @@ fn room_is_surveyed_only_after_changes(fixture: &SandboxFixture) {
 super::in_rooms!(
     room_has_no_planted_build_output,
     room_is_reset_between_runs_of_checks,
+    room_keeps_modification_times,
+    room_restores_ignored_files_with_their_times,
+    room_shows_original_tests_as_committed,
+    room_omits_folders_of_added_tests,
+    room_copies_tools_that_checks_write,
     room_replaces_a_folder_with_build_output,
     room_resets_caches_of_build_results,
     room_protects_the_workspace_from_checks,
