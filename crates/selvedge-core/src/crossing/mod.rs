@@ -3,12 +3,13 @@
 //! There are two trees, one before and one after the attempt. If the attempt changed anything on the *test side*, the
 //! checks run once more with the original test side, so that changes of tests cannot affect the result. `sides` decides
 //! which changed files are on that side, `packages` recognizes packages of helpers, `project_files` recognizes files
-//! that only look like test files, `manifest` separates the two sides within a manifest, `renames` follows the
+//! that only look like test files, `test_names` and `product` recognize tests and the sources of the product, `manifest` separates the two sides within a manifest, `renames` follows the
 //! attempt's renames, and `outcome` evaluates the second run.
 
 mod aliases;
 mod config_files;
 mod definitions;
+mod environment;
 mod expected;
 mod go_packages;
 mod languages;
@@ -16,11 +17,13 @@ mod manifest;
 mod namesakes;
 mod outcome;
 mod packages;
+mod product;
 mod project_files;
 mod references;
 mod renames;
 mod scripts;
 mod sides;
+mod test_names;
 #[cfg(test)]
 mod tests;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::references::{ReferenceTarget, folder_of, join, name_of, stem_of};
-use super::sides::{BaseFiles, BaseProject, VENDORED};
+use super::sides::{BaseFiles, BaseProject};
 use crate::guard::{ChangedFile, HELPER_NAME, SourceLanguage, is_test_path};
 
 /// Extensions that a JavaScript or TypeScript import omits.
@@ -96,7 +96,7 @@ impl<'a> BaseProject<'a> {
         let is_helper_name = HELPER_NAME.is_match(ReferenceTarget::new(path).needle());
         self.namesakes(path).any(|other| {
             let is_imported = is_helper_name || !is_test_path(name_of(other));
-            VENDORED.is_match(other) || (is_imported && self.tests.contains(other))
+            self.is_vendored(other) || (is_imported && self.tests.contains(other))
         })
     }
 
@@ -113,7 +113,7 @@ impl<'a> BaseProject<'a> {
     }
 
     /// The package of a Python module: the enclosing folders that are packages.
-    fn python_package<'p>(&self, path: &'p str) -> Vec<&'p str> {
+    pub(super) fn python_package<'p>(&self, path: &'p str) -> Vec<&'p str> {
         let mut folder = folder_of(path);
         if stem_of(path) == "__init__" {
             folder = folder_of(folder);

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::{Table, Value};
 
 use super::references::{folder_of, join, name_of, stem_of};
-use super::sides::{BaseFiles, is_test_by_name};
+use super::sides::BaseFiles;
+use super::test_names::is_named_test;
 use crate::guard::{Pattern, SourceLanguage};
 
 /// Typical names of helper packages.
@@ -171,7 +172,7 @@ fn has_assertions(base: &BaseFiles, folder: &str) -> bool {
         .take_while(|(path, _)| path.starts_with(&sources))
         .filter(|(path, _)| {
             SourceLanguage::from_path(path) == Some(SourceLanguage::Rust)
-                && !is_test_by_name(path)
+                && !is_named_test(path)
                 && stem_of(path) != "tests"
         });
     sources

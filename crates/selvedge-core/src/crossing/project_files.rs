@@ -1,19 +1,13 @@
 //! Files of the project itself that look like test files.
 
-use super::config_files::side_of_config;
 use super::references::{folder_of, name_of};
 use super::sides::BaseProject;
-use crate::guard::{Pattern, SourceLanguage};
+use crate::guard::Pattern;
 
 /// Modules of test runners, which are loaded from the first folder that has them.
 static RUNNERS: Pattern = Pattern::new(r"(?:^|/)_?(pluggy|pytest)(?:\.py|/)");
 /// Files that have the name of a Python project, apart from `setup.py`.
 const MANIFESTS: [&str; 2] = ["pyproject.toml", "setup.cfg"];
-/// Code that builds, describes or measures a project.
-static PROJECT_TOOLING: Pattern = Pattern::new(
-    r"(?:^|/)(?:setup|ez_setup|noxfile|conf|tasks)\.py$|(?:^|/)(?:docs?|examples?|bench(?:es|marks?)?|scripts?)/",
-);
-
 /// Whether a file without code has the project's name.
 pub(super) fn is_project_manifest(path: &str) -> bool {
     MANIFESTS.contains(&name_of(path))
@@ -43,18 +37,6 @@ impl BaseProject<'_> {
             let value = line.trim_start().strip_prefix("name");
             let value = value.and_then(|rest| rest.trim_start().strip_prefix('='));
             value.is_some_and(|it| it.trim_matches([' ', '\t', '"', '\'', ',']) == name)
-        })
-    }
-
-    /// Whether a module's folder has other code of the work side. A module that is alone is the subject of the tests,
-    /// not one of their helpers, even if it contains assertions.
-    pub(super) fn has_other_code(&self, path: &str) -> bool {
-        self.base.keys().any(|other| {
-            other != path
-                && SourceLanguage::from_path(other) == SourceLanguage::from_path(path)
-                && !self.tests.contains(other.as_str())
-                && side_of_config(other).is_none()
-                && !PROJECT_TOOLING.is_match(other)
         })
     }
 }

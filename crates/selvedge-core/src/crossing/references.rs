@@ -295,7 +295,7 @@ impl<'a> ReferenceTarget<'a> {
 }
 
 /// Removes the extension of code: TypeScript refers to `cases.ts` by `import './cases.js'`.
-fn strip_code_ending(path: &str) -> &str {
+pub(super) fn strip_code_ending(path: &str) -> &str {
     match path.rsplit_once('.') {
         Some((without, ending)) if CODE_ENDINGS.contains(&ending) => without,
         _ => path,

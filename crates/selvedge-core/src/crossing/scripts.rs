@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::config_files::side_of_config;
 use super::references::{ReferenceTarget, References, stem_of};
 use super::sides::{BaseProject, ProjectSide, script_globs};
-use crate::guard::{HELPER_NAME, Pattern, SourceLanguage, words_of};
+use crate::guard::{ChangedFile, HELPER_NAME, Pattern, SourceLanguage, words_of};
 use crate::model::Step;
 
-impl BaseProject<'_> {
+impl<'a> BaseProject<'a> {
     /// Finds the scripts of the checks, and the files that they source or include.
     pub(super) fn find_scripts(&mut self, steps: &[Step]) {
         let Some(globs) = script_globs(steps) else {
@@ -25,7 +25,15 @@ impl BaseProject<'_> {
             };
             let (sourced, named) = (References::sourced_by(text), References::of_script(text));
             let judges = self.find_comparators(path, text);
-            let sourced = self.base.keys().filter(|other| {
+            let subject = self.find_sourced_subject(path, &sourced, &named);
+            if let Some(subject) = subject {
+                self.sourced_subjects.insert(subject, path);
+            }
+            let others = self
+                .base
+                .keys()
+                .filter(|other| subject != Some(other.as_str()));
+            let sourced = others.filter(|other| {
                 let target = ReferenceTarget::new(other);
                 // A program that a script merely runs may be the subject of the task.
                 let is_check = SourceLanguage::from_path(other).is_some()
@@ -39,14 +47,74 @@ impl BaseProject<'_> {
         }
     }
 
+    /// The only library that a script sources, if the script uses nothing else of the project: it is the subject of the
+    /// check. A library whose functions check, or run a program of the project, belongs to the check.
+    fn find_sourced_subject(
+        &self,
+        script: &str,
+        sourced: &References,
+        named: &References,
+    ) -> Option<&'a str> {
+        let files = self.base.keys().map(String::as_str);
+        let used = files.filter(|other| *other != script).filter(|other| {
+            let target = ReferenceTarget::new(other);
+            named.contains(script, &target) || sourced.contains(script, &target)
+        });
+        let mut used = used.filter(|other| !self.scripts.contains(other));
+        let subject = used.next().filter(|_| used.next().is_none())?;
+        let text = self.text(subject)?;
+        let is_sourced = sourced.contains(script, &ReferenceTarget::new(subject));
+        let uses = References::of_script(text);
+        let uses_project = || {
+            let mut files = self.base.keys().filter(|other| *other != subject);
+            files.any(|other| uses.contains(subject, &ReferenceTarget::new(other)))
+        };
+        let is_subject = is_sourced
+            && is_shell(subject, text)
+            && !HELPER_NAME.is_match(stem_of(subject))
+            && functions_of_library(text).is_some_and(|functions| !functions.is_empty())
+            && !uses_project();
+        is_subject.then_some(subject)
+    }
+
+    /// Whether a change turns the library that a script checks into a part of the script: it would end the script, or
+    /// replace another command of it.
+    pub(super) fn affects_script(&self, change: &ChangedFile<'_>) -> bool {
+        let Some(script) = self.sourced_subjects.get(change.path) else {
+            return false;
+        };
+        let functions = |bytes: Option<&[u8]>| {
+            let text = std::str::from_utf8(bytes?).ok()?;
+            let functions = functions_of_library(text)?;
+            Some(
+                functions
+                    .into_iter()
+                    .map(str::to_owned)
+                    .collect::<BTreeSet<_>>(),
+            )
+        };
+        let (Some(before), Some(after)) = (functions(change.before), functions(change.after))
+        else {
+            return true;
+        };
+        let text = self.text(script).unwrap_or_default();
+        let words: BTreeSet<&str> = text
+            .split(|it: char| it.is_whitespace() || "\"'`$(){}|&;".contains(it))
+            .collect();
+        after
+            .difference(&before)
+            .any(|name| words.contains(name.as_str()))
+    }
+
     /// Programs at the end of a script's pipes that receive the output of another program of the project and a file to
     /// compare it with.
-    fn find_comparators(&self, script: &str, text: &str) -> BTreeSet<&str> {
+    fn find_comparators(&self, script: &str, text: &str) -> BTreeSet<&'a str> {
         let mut judges = BTreeSet::new();
+        let base = self.base;
         let named_in = |part: &str| {
             let mut words = References::default();
             words.add_words(part);
-            let named = self.base.keys().map(String::as_str);
+            let named = base.keys().map(String::as_str);
             let named =
                 named.filter(move |path| words.contains(script, &ReferenceTarget::new(path)));
             named.partition::<Vec<&str>, _>(|path| SourceLanguage::from_path(path).is_some())
@@ -123,11 +191,70 @@ impl BaseProject<'_> {
     }
 }
 
+/// The functions of a shell library; `None` if it does anything besides defining functions and variables, ends the
+/// shell, or checks.
+fn functions_of_library(text: &str) -> Option<Vec<&str>> {
+    static FUNCTION: Pattern =
+        Pattern::new(r"^(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t]*\{");
+    static PLAIN: Pattern =
+        Pattern::new(r"^(?:#.*|(?:readonly[ \t]+)?[A-Za-z_]\w*=[^$`;&|]*|[ \t]*)$");
+    static CHECKS: Pattern = Pattern::new(
+        r"\b(?:exit|trap|exec|eval|alias|kill|diff|cmp|expect\w*|assert\w*)\b|(?i)\bfail|\bnot ok\b|\bwrong\b",
+    );
+    if CHECKS.is_match(text) {
+        return None;
+    }
+    let mut functions = Vec::new();
+    let mut in_function = false;
+    for line in text.lines() {
+        if in_function {
+            in_function = line != "}";
+            continue;
+        }
+        let found = FUNCTION.regex().and_then(|regex| regex.captures(line));
+        match found.and_then(|found| found.get(1)) {
+            Some(name) => {
+                functions.push(name.as_str());
+                in_function = !line.trim_end().ends_with('}');
+                // Nothing may follow the function in its line.
+                if !in_function && line.matches("}").count() > line.matches('{').count() {
+                    return None;
+                }
+            }
+            None if PLAIN.is_match(line) => {}
+            None => return None,
+        }
+    }
+    (!in_function).then_some(functions)
+}
+
 /// Whether a file is a shell script, by its extension or its first line.
 fn is_shell(path: &str, text: &str) -> bool {
     static FIRST_LINE: Pattern = Pattern::new(r"^#![^\n]*\b(?:ba|da|k|z)?sh\b");
     match SourceLanguage::from_path(path) {
         None => FIRST_LINE.is_match(text),
         language => language == Some(SourceLanguage::Shell),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_source_libraries() {
+        for (text, functions) in [
+            ("up() { echo \"$1\"; }\n", Some(vec!["up"])),
+            (
+                "# Words\nSEP=-\nup() {\n    tr a-z A-Z\n}\nfunction down {\n    return 1\n}\n",
+                Some(vec!["up", "down"]),
+            ),
+            ("same() {\n    [ \"$1\" = \"$2\" ] || exit 1\n}\n", None),
+            ("up() { echo; }; exec true\n", None),
+            ("up() { echo \"$1\"; }\nset -- a\n", None),
+            ("up() {\n    echo\n", None),
+        ] {
+            assert_eq!(functions_of_library(text), functions, "{text}");
+        }
     }
 }

@@ -11,8 +11,10 @@ use super::config_files::side_of_config;
 use super::manifest::{self, MergeResult};
 use super::namesakes::index_modules;
 use super::packages::{TestPackages, is_package_manifest};
+use super::product::{Product, is_product_manifest};
 use super::project_files::is_project_manifest;
 use super::references::{ReferenceTarget, References, folder_of, name_of, stem_of};
+use super::test_names::find_test_folders;
 use crate::guard::{
     ChangedFile, Globs, HELPER_NAME, Pattern, SourceLanguage, is_test_path, scripts_of, words_of,
 };
@@ -87,6 +89,7 @@ pub fn content_filter(steps: &[Step]) -> impl Fn(&str) -> bool {
         SourceLanguage::from_path(path).is_some()
             || is_package_manifest(path)
             || is_project_manifest(path)
+            || is_product_manifest(path)
             || side_of_config(path) == Some(ProjectSide::Test)
             || scripts
                 .as_ref()
@@ -164,16 +167,10 @@ static LOADED_WHEN_NEW: Pattern = Pattern::new(
     r"(?:^|/)__snapshots__/|\.(?:snap|ambr)$|(?:^|/)(?:sitecustomize|usercustomize)\.py$",
 );
 
-/// Folders with test data, besides those that contain tests.
-static TEST_DATA: Pattern = Pattern::new(concat!(
-    r"(?:^|/)(?:fixtures?|__fixtures__|testdata|test[-_]data|__snapshots__|__mocks__|cassettes|goldens?|testing",
-    r"|test[-_]?(?:utils?|helpers?|support|lib|fixtures?|resources)|spec[-_](?:helpers?|support)|src/test|cypress|features)/",
-    r"|\.(?:snap|golden|approved|verified|ambr)(?:\.\w+)?$",
-));
 /// Files that an interpreter, a build tool or a runner loads automatically.
 static AUTOLOADED: Pattern = Pattern::new(concat!(
     r"(?:^|/)(?:sitecustomize|usercustomize)(?:\.py|/)|\.(?:pth|pyc|egg-link)$|\.(?:egg|dist)-info(?:/|$)",
-    r"|(?:^|/)(?:node_modules|site-packages|dist-packages|__pycache__)/|(?:^|/)\.env(?:\.[\w.-]+)?$|(?:^|/)\.envrc$",
+    r"|(?:^|/)(?:node_modules|site-packages|dist-packages|__pycache__)/|(?:^|/)\.envrc$",
     r"|(?:^|/)minitest/[^/]*_plugin\.rb$|(?:^|/)rakelib/[^/]*\.rake$|(?:^|/)\.(?:irb|pry)rc$|(?:^|/)\.bundle/config$",
     r"|(?:^|/)META-INF/services/org\.(?:junit|testng|mockito|assertj|hamcrest|spockframework)[^/]*$",
     r"|(?:^|/)config/environments/test\.rb$|(?:^|/)(?:org/junit|org/hamcrest|org/mockito|PHPUnit/Framework)/",
@@ -190,8 +187,17 @@ static OBEYS_IGNORE_FILES: Pattern = Pattern::new(
 const MAX_INDIRECTIONS: usize = 3;
 
 /// Copies of other projects, including test tools.
-pub(super) static VENDORED: Pattern =
-    Pattern::new(r"(?:^|/)(?:vendor|third_party|third-party|\.yarn|\.mvn|gradle/wrapper)/");
+static VENDORED: Pattern =
+    Pattern::new(r"(?:^|/)(?:third_party|third-party|\.yarn|\.mvn|gradle/wrapper)/");
+/// Files that tools write into the folder of the copies.
+const VENDOR_LISTS: [&str; 4] = [
+    "modules.txt",
+    "autoload.php",
+    "installed.json",
+    "vendor.json",
+];
+/// Folders whose sources tests use as data.
+static FIXTURES: Pattern = Pattern::new(r"(?:^|/)fixtures?/");
 
 /// The facts that decide the sides of files that names do not decide.
 pub(super) struct BaseProject<'a> {
@@ -201,10 +207,17 @@ pub(super) struct BaseProject<'a> {
     /// The referrers of each changed file.
     referrers: BTreeMap<&'a str, Referrers>,
     pub(super) scripts: BTreeSet<&'a str>,
+    /// Libraries that are the subject of a script that sources them, with the script.
+    pub(super) sourced_subjects: BTreeMap<&'a str, &'a str>,
     /// Set-up code that the configuration of a runner names.
     pub(super) setup_files: BTreeSet<&'a str>,
     /// Packages that only tests use.
     packages: TestPackages,
+    product: Product,
+    /// Folders that contain tests, among those whose name alone does not decide.
+    pub(super) test_folders: BTreeSet<String>,
+    /// Sources of the product that look like helpers of tests.
+    doubtful: BTreeSet<&'a str>,
     /// Whether a check reads all files except ignored ones.
     obeys_ignore_files: bool,
     /// Files, keyed by the last part of the name that imports use.
@@ -228,8 +241,12 @@ impl<'a> BaseProject<'a> {
             tests: BTreeSet::new(),
             referrers: BTreeMap::new(),
             scripts: BTreeSet::new(),
+            sourced_subjects: BTreeMap::new(),
             setup_files: BTreeSet::new(),
             packages: TestPackages::find(base),
+            product: Product::read(base),
+            test_folders: find_test_folders(base),
+            doubtful: BTreeSet::new(),
             obeys_ignore_files: words_of(steps)
                 .iter()
                 .any(|word| OBEYS_IGNORE_FILES.is_match(&word.text)),
@@ -260,11 +277,13 @@ impl<'a> BaseProject<'a> {
                 .and_then(|bytes| std::str::from_utf8(bytes).ok());
             let uses_framework = || {
                 let language = SourceLanguage::from_path(path);
-                language
+                let uses_framework = language
                     .zip(text)
-                    .is_some_and(|(language, text)| language.uses_test_framework(text))
+                    .is_some_and(|(language, text)| language.uses_test_framework(text));
+                // A plug-in of a runner is the product of its project.
+                uses_framework && !self.product.publishes(path)
             };
-            let is_test = is_test_by_name(path) || self.packages.contains(path);
+            let is_test = self.is_test_by_name(path) || self.packages.contains(path);
             if is_test || self.scripts.contains(path.as_str()) || uses_framework() {
                 self.tests.insert(path);
             }
@@ -339,14 +358,17 @@ impl<'a> BaseProject<'a> {
             for target in &targets {
                 let found = users.entry(target.path).or_default();
                 for (path, references) in &references {
-                    let is_data = SourceLanguage::from_path(target.path).is_none();
+                    let is_data = SourceLanguage::from_path(target.path).is_none()
+                        || FIXTURES.is_match(target.path);
                     let refers = *path != target.path
                         && (references.contains(path, target)
                             || (is_data && references.contains_folder_of(path, target)));
                     if refers && self.tests.contains(path) {
                         found.tests |= !is_go(path) || self.is_go_helper(target.path, path);
                         found.tests_of_code |= is_data && self.refers_to_code(path, references);
-                    } else if refers && !(is_test_by_name(target.path) && is_build_config(path)) {
+                    } else if refers
+                        && !(self.is_test_by_name(target.path) && is_build_config(path))
+                    {
                         found.work = true;
                     }
                 }
@@ -358,6 +380,11 @@ impl<'a> BaseProject<'a> {
             if helpers.is_empty() {
                 return;
             }
+            let doubtful = helpers.iter().copied().filter(|path| {
+                self.product.has_in_folder(path) && !HELPER_NAME.is_match(name_of(path))
+            });
+            let doubtful: Vec<&'a str> = doubtful.collect();
+            self.doubtful.extend(doubtful);
             self.tests.extend(helpers);
         }
     }
@@ -408,20 +435,84 @@ impl<'a> BaseProject<'a> {
             .collect()
     }
 
-    /// Whether a file that no test framework marks only helps tests.
+    /// Whether a file that no test framework marks only helps tests: they use it and nothing else does, it is not the
+    /// subject of one of them, and its content or, outside of the product's folders, its name shows it.
     fn is_helper(&self, path: &str) -> bool {
         let users = self.referrers.get(path).copied().unwrap_or_default();
-        let is_named = || HELPER_NAME.is_match(path) || self.has_other_code(path);
-        users.tests && !users.work && self.looks_like_helper(path) && is_named()
+        let is_used = users.tests || (FIXTURES.is_match(path) && !self.product.has_in_folder(path));
+        let shows = || {
+            (self.has_content_of_helper(path)
+                && (HELPER_NAME.is_match(path) || self.has_other_code(path)))
+                || (HELPER_NAME.is_match(path)
+                    && !self.is_in_product(path)
+                    && self.has_code_besides(path))
+        };
+        is_used
+            && !users.work
+            && !self.product.publishes(path)
+            && shows()
+            && !self.has_own_test(path)
     }
 
-    /// By its name and content.
-    fn looks_like_helper(&self, path: &str) -> bool {
+    /// Whether the file is in a folder of the product, or in a Python package with other code of the work side.
+    fn is_in_product(&self, path: &str) -> bool {
+        let package = self.python_package(path);
+        let is_packaged = || {
+            let files = self
+                .base
+                .keys()
+                .filter(|other| other.as_str() != path && !self.tests.contains(other.as_str()));
+            let mut code = files.filter(|other| {
+                SourceLanguage::from_path(other) == SourceLanguage::from_path(path)
+                    && self.text(other).is_some_and(|text| !text.trim().is_empty())
+                    && !self.looks_like_helper(other)
+            });
+            !package.is_empty() && code.any(|other| self.python_package(other) == package)
+        };
+        self.product.has_in_folder(path) || is_packaged()
+    }
+
+    /// By its name or content.
+    pub(super) fn looks_like_helper(&self, path: &str) -> bool {
+        HELPER_NAME.is_match(path) || self.has_content_of_helper(path)
+    }
+
+    /// Whether it contains assertions, or only data.
+    fn has_content_of_helper(&self, path: &str) -> bool {
         let text = || self.text(path).unwrap_or_default();
         let is_helper = |language: SourceLanguage| {
             language.has_assertions(text()) || language.is_only_data(text())
         };
-        HELPER_NAME.is_match(path) || SourceLanguage::from_path(path).is_some_and(is_helper)
+        SourceLanguage::from_path(path).is_some_and(is_helper)
+    }
+
+    /// Whether the file is part of a copy of another project. A folder `vendor` is one in the root of a project, if a
+    /// tool or only folders are in it.
+    pub(super) fn is_vendored(&self, path: &str) -> bool {
+        let in_vendor = |at: usize| {
+            let folder = path.get(..at).unwrap_or_default();
+            let Some(above) = folder.strip_suffix("vendor/") else {
+                return false;
+            };
+            let is_listed = || {
+                let mut lists = VENDOR_LISTS.iter();
+                lists.any(|list| self.base.contains_key(&format!("{folder}{list}")))
+            };
+            let has_sources = || {
+                let mut files = self.base.range(folder.to_owned()..);
+                let mut files = files
+                    .by_ref()
+                    .take_while(|(other, _)| other.starts_with(folder));
+                files.any(|(other, _)| {
+                    !other[folder.len()..].contains('/')
+                        && SourceLanguage::from_path(other).is_some()
+                })
+            };
+            (above.is_empty() || above.ends_with('/'))
+                && self.product.is_root(above.trim_end_matches('/'))
+                && (is_listed() || !has_sources())
+        };
+        VENDORED.is_match(path) || path.match_indices('/').any(|(at, _)| in_vendor(at + 1))
     }
 
     fn classify(
@@ -443,7 +534,7 @@ impl<'a> BaseProject<'a> {
         let is_imported = |name: &str| self.imports_name(name);
         if let Some(merged) = manifest::merge(change, &is_helper, &is_imported) {
             return match merged {
-                _ if change.before.is_none() && is_test_by_name(change.path) => {
+                _ if change.before.is_none() && self.is_test_by_name(change.path) => {
                     crossed(ProjectSide::Test, Replacement::Base)
                 }
                 // A new manifest in a new folder cannot affect files that existed before.
@@ -496,8 +587,14 @@ impl<'a> BaseProject<'a> {
         if let Some(side) = side_of_config(path) {
             return side;
         }
-        if VENDORED.is_match(path) {
+        if let Some(side) = self.side_of_environment(change) {
+            return side;
+        }
+        if self.is_vendored(path) {
             return ProjectSide::Shared;
+        }
+        if self.affects_script(change) {
+            return ProjectSide::Test;
         }
         if self.obeys_ignore_files && IGNORE_FILE.is_match(path) {
             return ProjectSide::Test;
@@ -509,6 +606,7 @@ impl<'a> BaseProject<'a> {
         let is_test = self.tests.contains(path);
         match () {
             () if is_test && users.work && !self.scripts.contains(path) => ProjectSide::Shared,
+            () if self.doubtful.contains(path) => ProjectSide::Shared,
             () if is_test => ProjectSide::Test,
             () if self.setup_files.contains(path) => ProjectSide::Shared,
             // Data may be the tests' expectations or, if the tests use no code at all, the subject of the task.
@@ -529,16 +627,16 @@ impl<'a> BaseProject<'a> {
         is_installed: &dyn Fn(&str) -> bool,
     ) -> ProjectSide {
         let path = change.path;
-        if is_test_by_name(path)
+        let text = change
+            .after
+            .and_then(|bytes| std::str::from_utf8(bytes).ok());
+        if self.is_test_with(path, text)
             || self.declares_other_module(path)
             || self.shadows_source(path)
             || is_installed(path)
         {
             return ProjectSide::Test;
         }
-        let text = change
-            .after
-            .and_then(|bytes| std::str::from_utf8(bytes).ok());
         let language = SourceLanguage::from_path(path);
         let is_test = language
             .zip(text)
@@ -557,8 +655,4 @@ fn is_go(path: &str) -> bool {
 /// Whether it is a makefile, which names tests in order to build and run them.
 fn is_build_config(path: &str) -> bool {
     side_of_config(path) == Some(ProjectSide::Shared)
-}
-
-pub(super) fn is_test_by_name(path: &str) -> bool {
-    is_test_path(path) || TEST_DATA.is_match(path)
 }

@@ -90,7 +90,7 @@ fn sides_single_module_is_not_a_helper() {
             "calc.py",
             "def half(n):\n    assert n % 2 == 0\n    return n\n",
         ),
-        ("tests/test_calc.py", "from calc import half\n"),
+        ("tests/test_halves.py", "from calc import half\n"),
     ];
     let after = [("calc.py", "def half(n):\n    return n // 2\n")];
     assert!(sides("pytest", &alone, &after).is_empty());
@@ -98,6 +98,9 @@ fn sides_single_module_is_not_a_helper() {
     with_code.push(("shop.py", "def price(): return 1\n"));
     let test = [("calc.py".to_owned(), ProjectSide::Test)];
     assert_eq!(sides("pytest", &with_code, &after), test);
+    // A test of its own.
+    with_code.push(("tests/test_calc.py", "from calc import half\n"));
+    assert!(sides("pytest", &with_code, &after).is_empty());
 }
 
 /// A library of independent modules: only its tests import them.
@@ -107,7 +110,7 @@ fn sides_module_with_a_message_about_expectations_is_not_a_helper() {
         [
             ("mathutils.py", clamp),
             ("listutils.py", "def first(items): return items[0]\n"),
-            ("tests/test_mathutils.py", "from mathutils import clamp\n"),
+            ("tests/test_bounds.py", "from mathutils import clamp\n"),
         ]
     };
     let after = [("mathutils.py", "def clamp(x, low): return max(x, low)\n")];
@@ -116,6 +119,395 @@ fn sides_module_with_a_message_about_expectations_is_not_a_helper() {
     let helper = "def check(it, expected):\n    if it != expected: raise ValueError\n";
     let test = [("mathutils.py".to_owned(), ProjectSide::Test)];
     assert_eq!(sides("pytest", &base(helper), &after), test);
+}
+
+/// Words for tests in the paths of a product: `(command, base, changed file)`.
+#[test]
+fn sides_names_alone_do_not_make_sources_tests() {
+    let module = "def double(x):\n    return x + 2\n";
+    let script = "export const name = (s) => s;\n";
+    let cases: [(&str, &[(&str, &str)], &str); 17] = [
+        (
+            "pytest",
+            &[
+                ("src/mathx/__init__.py", ""),
+                ("src/mathx/helpers.py", module),
+                ("tests/test_double.py", "from mathx.helpers import double\n"),
+            ],
+            "src/mathx/helpers.py",
+        ),
+        (
+            "pytest",
+            &[
+                ("mathx/__init__.py", ""),
+                ("mathx/factories.py", module),
+                ("mathx/fixtures.py", module),
+                (
+                    "tests/test_f.py",
+                    "from mathx.factories import double\nfrom mathx.fixtures import double as d\n",
+                ),
+            ],
+            "mathx/factories.py",
+        ),
+        (
+            "pytest",
+            &[
+                ("forms/__init__.py", "\"Forms.\"\n"),
+                ("forms/labels.py", "def label(s): return s\n"),
+                ("forms/validate.py", module),
+                ("tests/test_email.py", "from forms.validate import double\n"),
+            ],
+            "forms/validate.py",
+        ),
+        (
+            "node --test",
+            &[
+                (
+                    "package.json",
+                    r#"{"exports": {"./helpers": "./helpers.js"}}"#,
+                ),
+                ("helpers.js", script),
+                ("parse.js", script),
+                ("test/all.test.js", "import { name } from '../helpers.js'\n"),
+            ],
+            "helpers.js",
+        ),
+        (
+            "node --test",
+            &[
+                ("tools/validate.js", script),
+                ("tools/parse.js", script),
+                (
+                    "tools/validate.test.js",
+                    "import { name } from './validate.js'\n",
+                ),
+            ],
+            "tools/validate.js",
+        ),
+        (
+            "rspec",
+            &[
+                ("lib/glob.rb", "module Glob\n  VERSION = '1'\nend\n"),
+                ("lib/glob/matcher.rb", "def match?(a) = a\n"),
+                (
+                    "spec/glob_spec.rb",
+                    "require 'glob/matcher'\nRSpec.describe Glob\n",
+                ),
+            ],
+            "lib/glob/matcher.rb",
+        ),
+        (
+            "phpunit tests",
+            &[
+                (
+                    "composer.json",
+                    r#"{"autoload": {"psr-4": {"App\\": "php/"}}}"#,
+                ),
+                ("php/Car.php", "<?php\nclass Car {}\n"),
+                ("php/Factory/CarFactory.php", "<?php\nclass CarFactory {}\n"),
+                ("tests/CarTest.php", "<?php\nCarFactory::make();\n"),
+            ],
+            "php/Factory/CarFactory.php",
+        ),
+        (
+            "sh tests/run.sh",
+            &[
+                ("bin/check-port.sh", "[ \"$1\" -gt 0 ]\n"),
+                ("tests/run.sh", "bin/check-port.sh 80 || exit 1\n"),
+            ],
+            "bin/check-port.sh",
+        ),
+        (
+            "sh run.sh",
+            &[
+                ("up.sh", "up() { echo \"$1\"; }\n"),
+                ("lib/ok.sh", "ok() { echo ok; }\n"),
+                (
+                    "run.sh",
+                    ". ./up.sh\n[ \"$(up a)\" = A ] || { echo wrong; exit 1; }\n",
+                ),
+            ],
+            "up.sh",
+        ),
+        (
+            "vitest run",
+            &[
+                ("src/features/cart/total.ts", script),
+                (
+                    "src/features/cart/total.test.ts",
+                    "import { name } from './total'\n",
+                ),
+            ],
+            "src/features/cart/total.ts",
+        ),
+        (
+            "pytest",
+            &[
+                ("api/spec/__init__.py", ""),
+                ("api/spec/loader.py", module),
+                ("api/routes.py", "from api.spec.loader import double\n"),
+                ("tests/test_routes.py", "from api.routes import double\n"),
+            ],
+            "api/spec/loader.py",
+        ),
+        (
+            "pytest",
+            &[
+                (
+                    "numlib/__init__.py",
+                    "from numlib.testing.near import near\n",
+                ),
+                ("numlib/testing/near.py", module),
+                ("tests/test_n.py", "from numlib import near\n"),
+            ],
+            "numlib/testing/near.py",
+        ),
+        (
+            "go test ./...",
+            &[
+                ("go.mod", "module example.org/league\n"),
+                ("fixtures/plan.go", "package fixtures\n"),
+                (
+                    "fixtures/plan_test.go",
+                    "package fixtures\n\nimport \"testing\"\n",
+                ),
+                (
+                    "league.go",
+                    "package league\n\nimport \"example.org/league/fixtures\"\n",
+                ),
+            ],
+            "fixtures/plan.go",
+        ),
+        (
+            "mvn test",
+            &[
+                (
+                    "src/main/java/lab/BloodTest.java",
+                    "record BloodTest() {}\n",
+                ),
+                (
+                    "src/test/java/lab/LabTest.java",
+                    "import org.junit.jupiter.api.Test;\nBloodTest a;\n",
+                ),
+            ],
+            "src/main/java/lab/BloodTest.java",
+        ),
+        (
+            "pytest",
+            &[
+                ("shop/vendor/__init__.py", ""),
+                ("shop/vendor/payout.py", module),
+                ("tests/test_p.py", "from shop.vendor.payout import double\n"),
+            ],
+            "shop/vendor/payout.py",
+        ),
+        (
+            "pytest tests",
+            &[
+                (
+                    "src/pytest_hello/plugin.py",
+                    "import pytest\n\ndef pytest_report_header(config): return 'hello'\n",
+                ),
+                (
+                    "tests/test_plugin.py",
+                    "ARGS = ['-p', 'pytest_hello.plugin']\n",
+                ),
+            ],
+            "src/pytest_hello/plugin.py",
+        ),
+        (
+            "jest",
+            &[
+                ("package.json", r#"{"main": "src/index.js"}"#),
+                ("src/index.js", "module.exports = require('./matchers');\n"),
+                (
+                    "src/matchers.js",
+                    "exports.toBeEven = (n) => `expected ${n} to be even`;\n",
+                ),
+                ("test/even.test.js", "expect.extend(require('../src'));\n"),
+            ],
+            "src/matchers.js",
+        ),
+    ];
+    for (command, base, changed) in cases {
+        let found = sides(command, base, &[(changed, "# changed\nup() { echo; }\n")]);
+        assert!(found.is_empty(), "{changed}: {found:?}");
+    }
+    // Added sources in such folders.
+    let main = [
+        ("src/features/login/name.js", script),
+        ("src/main.js", script),
+    ];
+    for added in [
+        "src/features/logout/bye.js",
+        "src/testing/near.js",
+        "fixtures/plan.js",
+        "api/spec/loader.js",
+    ] {
+        assert!(
+            sides("node --test", &main, &[(added, script)]).is_empty(),
+            "{added}"
+        );
+    }
+}
+
+/// Helpers of tests with the same names.
+#[test]
+fn sides_helpers_of_tests_stay_on_their_side() {
+    let module = "def titles():\n    return ['a']\n";
+    let app = ("app/__init__.py", "def run(): return 1\n");
+    let cases: [(&str, &[(&str, &str)], &str, ProjectSide); 9] = [
+        (
+            "pytest",
+            &[
+                app,
+                ("support/helpers.py", module),
+                ("tests/test_a.py", "from support.helpers import titles\n"),
+            ],
+            "support/helpers.py",
+            ProjectSide::Test,
+        ),
+        (
+            "pytest",
+            &[
+                ("main.go", "package main\n"),
+                ("helpers.py", module),
+                ("tests/test_a.py", "from helpers import titles\n"),
+            ],
+            "helpers.py",
+            ProjectSide::Test,
+        ),
+        (
+            "pytest",
+            &[
+                app,
+                (
+                    "app/testing.py",
+                    "def same(one, expected):\n    assert one == expected\n",
+                ),
+                ("tests/test_a.py", "from app.testing import same\n"),
+            ],
+            "app/testing.py",
+            ProjectSide::Test,
+        ),
+        // It may be either.
+        (
+            "pytest",
+            &[
+                app,
+                (
+                    "lib/app/even.py",
+                    "def half(n):\n    assert n % 2 == 0\n    return n\n",
+                ),
+                ("tests/test_a.py", "from app.even import half\n"),
+            ],
+            "lib/app/even.py",
+            ProjectSide::Shared,
+        ),
+        (
+            "node --test",
+            &[
+                ("src/a.js", "export const a = () => 1;\n"),
+                ("fixtures/site.js", "export const site = () => 1;\n"),
+                ("test/a.test.js", "import { a } from '../src/a.js'\n"),
+            ],
+            "fixtures/site.js",
+            ProjectSide::Test,
+        ),
+        (
+            "rspec",
+            &[
+                ("lib/cart.rb", "class Cart\nend\n"),
+                ("spec/support/carts.rb", "def carts = []\n"),
+                ("spec/cart_spec.rb", "RSpec.describe Cart\n"),
+            ],
+            "spec/support/carts.rb",
+            ProjectSide::Test,
+        ),
+        (
+            "sh check.sh",
+            &[
+                ("check.sh", ". ./lib/words.sh\nsh total.sh 1 | norm\n"),
+                ("lib/words.sh", "norm() { tr -d ' '; }\n"),
+                ("total.sh", "echo 1\n"),
+            ],
+            "lib/words.sh",
+            ProjectSide::Test,
+        ),
+        (
+            "pytest",
+            &[
+                app,
+                ("vendor/expects/__init__.py", "class expect: pass\n"),
+                ("tests/test_a.py", "from expects import expect\n"),
+            ],
+            "vendor/expects/__init__.py",
+            ProjectSide::Shared,
+        ),
+        (
+            "cucumber",
+            &[
+                ("features/cart.feature", "Feature: cart\n"),
+                (
+                    "features/support/world.js",
+                    "export const world = () => 1;\n",
+                ),
+            ],
+            "features/support/world.js",
+            ProjectSide::Test,
+        ),
+    ];
+    for (command, base, changed, side) in cases {
+        let found = sides(command, base, &[(changed, "changed = 1\n")]);
+        assert_eq!(found, [(changed.to_owned(), side)], "{changed}");
+    }
+    // A library that a script checks may not replace the script's commands.
+    let sourced = [
+        ("up.sh", "up() { echo \"$1\"; }\n"),
+        (
+            "run.sh",
+            ". ./up.sh\n[ \"$(up a)\" = A ] || { echo wrong; exit 1; }\n",
+        ),
+    ];
+    for after in [
+        "up() { echo A; }\nexit 0\n",
+        "up() { echo; }\n[() { true; }\n",
+    ] {
+        let test = [("up.sh".to_owned(), ProjectSide::Test)];
+        assert_eq!(
+            sides("sh run.sh", &sourced, &[("up.sh", after)]),
+            test,
+            "{after}"
+        );
+    }
+}
+
+/// Variables that the product reads, and those that tools read.
+#[test]
+fn sides_environment_files() {
+    let base = |code: &'static str| {
+        [
+            (".env", "PORT=80\n"),
+            ("s.py", code),
+            ("tests/test_s.py", "from s import url\n"),
+        ]
+    };
+    let reading = "def url(): return open('.env').read() + 'PORT'\n";
+    let test = [(".env".to_owned(), ProjectSide::Test)];
+    for (code, after, expected) in [
+        (reading, "# Local\nPORT=8080\n", &[][..]),
+        (reading, "PORT=80\nPYTEST_ADDOPTS=-x\n", &test[..]),
+        ("def url(): return 'PORT'\n", "PORT=8080\n", &test[..]),
+    ] {
+        assert_eq!(
+            sides("pytest", &base(code), &[(".env", after)]),
+            expected,
+            "{after}"
+        );
+    }
+    assert!(sides("pytest", &base(reading), &[(".env.example", "PORT=1\n")]).is_empty());
+    let added = sides("pytest", &base(reading), &[(".env.local", "PORT=1\n")]);
+    assert_eq!(added, [(".env.local".to_owned(), ProjectSide::Test)]);
 }
 
 #[test]

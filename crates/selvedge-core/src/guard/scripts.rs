@@ -76,7 +76,10 @@ fn scripts_of_command(command: &str) -> Vec<ProtectionRule> {
         let mut found = scripts_of_plain_command(command);
         if is_compared_later(command, commands.get(index + 1..).unwrap_or_default()) {
             // Its output is checked, so it is excluded unless it is a check itself.
-            found.retain(|rule| HELPER_NAME.is_match(&rule.glob));
+            found.retain(|rule| {
+                let name = rule.glob.rsplit('/').next().unwrap_or_default();
+                HELPER_NAME.is_match(name)
+            });
         }
         rules.append(&mut found);
     }
