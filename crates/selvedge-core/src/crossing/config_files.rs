@@ -2,7 +2,7 @@
 
 use super::references::name_of;
 use super::sides::ProjectSide;
-use crate::guard::Pattern;
+use crate::guard::{Pattern, SourceLanguage};
 
 /// Configuration of test runners, linters, formatters and type checkers, and set-up code that runners load first.
 static RUNNERS: Pattern = Pattern::new(concat!(
@@ -44,6 +44,14 @@ pub(super) fn side_of_config(path: &str) -> Option<ProjectSide> {
         return Some(ProjectSide::Test);
     }
     BUILDS.is_match(name).then_some(ProjectSide::Shared)
+}
+
+/// Whether the file configures tools or declares types, rather than being a test.
+pub(super) fn is_configuration(path: &str) -> bool {
+    static SETTINGS: Pattern =
+        Pattern::new(r"\.(?:toml|cfg|ini|pyi)$|\.d\.[cm]?ts$|(?:^|/)(?:package|composer)\.json$");
+    let has_code = SourceLanguage::from_path(path).is_some() && !path.contains("config");
+    SETTINGS.is_match(path) || (side_of_config(path).is_some() && !has_code)
 }
 
 #[cfg(test)]

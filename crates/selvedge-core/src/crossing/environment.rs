@@ -10,6 +10,11 @@ use crate::guard::{ChangedFile, Pattern, SourceLanguage};
 static ENVIRONMENT: Pattern = Pattern::new(r"^\.env(?:\.[\w.-]+)?$");
 static DESCRIPTION: Pattern = Pattern::new(r"\.(?:example|sample|template|dist|defaults?|schema)$");
 
+/// Variables that interpreters, loaders and runners read.
+static OF_TOOLS: Pattern = Pattern::new(
+    r"(?i)^(?:PATH|IFS|ENV|BASH_ENV|SHELL|HOME|CI|(?:LD_|DYLD_|PYTEST|PYTHON|NODE_|NPM_|JEST_|VITEST|RUBY|GEM_|BUNDLE_|PERL|PHP|JAVA_|JDK_|MAVEN_|GRADLE_|GO|CARGO|RUST|MAKE|CFLAGS|CXX|TOX_|UV_|COVERAGE).*)$",
+);
+
 impl BaseProject<'_> {
     /// The side of a file with environment variables; `None` for other files. Test runners and tools load it, so it is
     /// on the test side unless the product reads it, and names every variable that changes.
@@ -36,7 +41,9 @@ impl BaseProject<'_> {
         let mut changed = names
             .into_iter()
             .filter(|name| before.get(name) != after.get(name));
-        let is_named = |name: &str| code.iter().any(|(_, text)| contains_word(text, name));
+        let is_named = |name: &str| {
+            !OF_TOOLS.is_match(name) && code.iter().any(|(_, text)| contains_word(text, name))
+        };
         Some(if code.iter().any(reads) && changed.all(is_named) {
             ProjectSide::Work
         } else {

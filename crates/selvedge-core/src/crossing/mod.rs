@@ -15,6 +15,7 @@ mod go_packages;
 mod languages;
 mod manifest;
 mod namesakes;
+mod namespaces;
 mod outcome;
 mod packages;
 mod product;
@@ -29,7 +30,7 @@ mod tests;
 
 pub use expected::ExpectedChanges;
 pub use manifest::MergeResult;
-pub use outcome::{CrossedRuns, NextRun, conclude, next_run, report_all_expected};
+pub use outcome::{CrossedRuns, NextRun, conclude, name_changed, next_run, report_all_expected};
 pub use renames::{NewNames, RenamedOriginals, rename_originals};
 pub use sides::{
     BaseFiles, CrossedFile, CrossingContext, ProjectSide, Replacement, content_filter,

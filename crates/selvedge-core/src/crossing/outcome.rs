@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::config_files::is_configuration;
 use super::expected::{ExpectedChanges, named_failures};
 use super::renames::NewNames;
 use super::sides::{CrossedFile, ProjectSide};
@@ -138,7 +139,10 @@ pub fn conclude(
         Vec::new()
     };
     let (result, reason) = match () {
-        () if sum.fails_again => (CrossedResult::StillFailing, sum.describe_still_failing()),
+        () if sum.fails_again => (
+            CrossedResult::StillFailing,
+            sum.describe_still_failing(files),
+        ),
         () if sum.is_undecided => (CrossedResult::Undecided, sum.describe_undecided()),
         () if !unfit.is_empty() => (
             CrossedResult::TestsDoNotFit,
@@ -278,7 +282,7 @@ impl CrossedSummary<'_> {
         self.reasons.push(format!("`{}`: {reason}", check.label()));
     }
 
-    fn describe_still_failing(&self) -> String {
+    fn describe_still_failing(&self, files: &[CrossedFile]) -> String {
         let tests: Vec<String> = self.still_failing.iter().cloned().collect();
         let what = match tests.as_slice() {
             [] => self.reasons.join("; "),
@@ -289,7 +293,13 @@ impl CrossedSummary<'_> {
                 join_names(tests)
             ),
         };
-        format!("with the original tests, {what}; changes to tests do not count")
+        let changed = name_changed(files);
+        let kind = if files.iter().all(|file| is_configuration(&file.path)) {
+            "configuration and declarations"
+        } else {
+            "tests"
+        };
+        format!("with the original tests, {what}; changes to {kind} do not count ({changed})")
     }
 
     fn describe_undecided(&self) -> String {
@@ -389,16 +399,25 @@ fn ran_tests(checks: &[CheckReport]) -> bool {
         .any(|check| check.tests.as_ref().is_some_and(ran))
 }
 
+/// The first of the changed files that are not only on the work side, and the number of further ones.
+pub fn name_changed(files: &[CrossedFile]) -> String {
+    let names: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+    join_first(&names, 3)
+}
+
 /// The first few names, and the number of further ones.
 fn join_names(names: &[String]) -> String {
-    const MAX_NAMED: usize = 5;
+    join_first(names, 5)
+}
+
+fn join_first(names: &[String], max: usize) -> String {
     let named = names
         .iter()
-        .take(MAX_NAMED)
+        .take(max)
         .cloned()
         .collect::<Vec<_>>()
         .join(", ");
-    match names.len().saturating_sub(MAX_NAMED) {
+    match names.len().saturating_sub(max) {
         0 => named,
         more => format!("{named} and {more} more"),
     }

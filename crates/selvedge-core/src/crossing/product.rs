@@ -168,14 +168,21 @@ impl Product {
         }
     }
 
-    /// Whether a manifest names this file as something that the project delivers.
+    /// Whether a manifest names this file as something that the project delivers, alone or with its folder.
     pub(super) fn publishes(&self, path: &str) -> bool {
+        let in_folder = || {
+            let mut prefixes = self.prefixes.iter();
+            prefixes.any(|prefix| path.starts_with(prefix))
+        };
+        self.names(path) || (SourceLanguage::from_path(path).is_some() && in_folder())
+    }
+
+    /// Whether a manifest names exactly this file.
+    pub(super) fn names(&self, path: &str) -> bool {
         let without = strip_code_ending(path);
         let folder = (stem_of(path) == "index").then(|| folder_of(path));
         self.files.contains(without)
             || folder.is_some_and(|folder| self.files.contains(folder))
-            || (SourceLanguage::from_path(path).is_some()
-                && self.prefixes.iter().any(|prefix| path.starts_with(prefix)))
             || PYTEST_PLUGIN.is_match(path)
     }
 

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::definitions::{code_lines, definitions, tokens};
 use super::go_packages::{MovedPackage, find_moved_packages};
+use super::namespaces::MovedTypes;
 use super::references::{ReferenceTarget, folder_of, join, name_of, relative_path};
 use super::sides::{BaseFiles, CrossedFile, ProjectSide, Replacement};
 use crate::guard::{ChangedFile, Pattern, SourceLanguage, is_test_path};
@@ -118,6 +119,7 @@ pub fn rename_originals(
             .names
             .iter()
             .map(to_owned_pair)
+            .chain(renames.types.names())
             .chain(paths)
             .collect(),
         files: files.into_values().collect(),
@@ -139,6 +141,8 @@ struct Renames<'a> {
     folders: Vec<(&'a str, &'a str)>,
     /// Go packages in these folders.
     packages: Vec<MovedPackage<'a>>,
+    /// Types in another namespace.
+    types: MovedTypes,
 }
 
 impl<'a> Renames<'a> {
@@ -166,6 +170,7 @@ impl<'a> Renames<'a> {
         let folders = moved_folders(base, sources, &moves);
         Self {
             names: find_names(base, sources, &pairs),
+            types: MovedTypes::find(base, sources, &pairs),
             packages: find_moved_packages(sources, &moves, &folders),
             moves,
             folders,
@@ -173,7 +178,7 @@ impl<'a> Renames<'a> {
     }
 
     fn is_empty(&self) -> bool {
-        self.names.is_empty() && self.moves.is_empty()
+        self.names.is_empty() && self.moves.is_empty() && self.types.is_empty()
     }
 
     /// The new path of an original: it moves with the sources of its folder.
@@ -211,6 +216,7 @@ impl<'a> Renames<'a> {
                 let code: String = code.chars().skip(module.chars().count()).collect();
                 module.to_owned() + &rename_tokens(language, rest, &code, &self.names)
             };
+            let new = self.types.rename_in(language, text, &new);
             renamed += &self.rename_paths(language, (path, new_path), &new);
             renamed += &line[bare.len()..];
         }

@@ -196,6 +196,10 @@ const VENDOR_LISTS: [&str; 4] = [
     "installed.json",
     "vendor.json",
 ];
+/// Names that products rarely have; [`HELPER_NAME`] contains more.
+static ONLY_FOR_TESTS: Pattern = Pattern::new(
+    r"(?i)(?:^|[/_.-])(?:tests?|testing|mocks?|fakes?|stubs?|harness|golden|oracles?|asserts?|assertions?|expectations?)(?:[/_.-]|$)",
+);
 /// Folders whose sources tests use as data.
 static FIXTURES: Pattern = Pattern::new(r"(?:^|/)fixtures?/");
 
@@ -281,7 +285,7 @@ impl<'a> BaseProject<'a> {
                     .zip(text)
                     .is_some_and(|(language, text)| language.uses_test_framework(text));
                 // A plug-in of a runner is the product of its project.
-                uses_framework && !self.product.publishes(path)
+                uses_framework && !self.product.names(path)
             };
             let is_test = self.is_test_by_name(path) || self.packages.contains(path);
             if is_test || self.scripts.contains(path.as_str()) || uses_framework() {
@@ -358,12 +362,13 @@ impl<'a> BaseProject<'a> {
             for target in &targets {
                 let found = users.entry(target.path).or_default();
                 for (path, references) in &references {
-                    let is_data = SourceLanguage::from_path(target.path).is_none()
-                        || FIXTURES.is_match(target.path);
+                    let is_data = SourceLanguage::from_path(target.path).is_none();
+                    let is_test = self.tests.contains(path);
+                    let is_listed = is_data || (is_test && FIXTURES.is_match(target.path));
                     let refers = *path != target.path
                         && (references.contains(path, target)
-                            || (is_data && references.contains_folder_of(path, target)));
-                    if refers && self.tests.contains(path) {
+                            || (is_listed && references.contains_folder_of(path, target)));
+                    if refers && is_test {
                         found.tests |= !is_go(path) || self.is_go_helper(target.path, path);
                         found.tests_of_code |= is_data && self.refers_to_code(path, references);
                     } else if refers
@@ -381,7 +386,9 @@ impl<'a> BaseProject<'a> {
                 return;
             }
             let doubtful = helpers.iter().copied().filter(|path| {
-                self.product.has_in_folder(path) && !HELPER_NAME.is_match(name_of(path))
+                let is_certain =
+                    self.has_content_of_helper(path) && HELPER_NAME.is_match(name_of(path));
+                self.is_in_product(path) && !is_certain
             });
             let doubtful: Vec<&'a str> = doubtful.collect();
             self.doubtful.extend(doubtful);
@@ -436,7 +443,7 @@ impl<'a> BaseProject<'a> {
     }
 
     /// Whether a file that no test framework marks only helps tests: they use it and nothing else does, it is not the
-    /// subject of one of them, and its content or, outside of the product's folders, its name shows it.
+    /// subject of one of them, and its content or its name shows it. In the product's folders only few names do.
     fn is_helper(&self, path: &str) -> bool {
         let users = self.referrers.get(path).copied().unwrap_or_default();
         let is_used = users.tests || (FIXTURES.is_match(path) && !self.product.has_in_folder(path));
@@ -444,7 +451,7 @@ impl<'a> BaseProject<'a> {
             (self.has_content_of_helper(path)
                 && (HELPER_NAME.is_match(path) || self.has_other_code(path)))
                 || (HELPER_NAME.is_match(path)
-                    && !self.is_in_product(path)
+                    && (!self.is_in_product(path) || ONLY_FOR_TESTS.is_match(path))
                     && self.has_code_besides(path))
         };
         is_used
@@ -486,15 +493,15 @@ impl<'a> BaseProject<'a> {
         SourceLanguage::from_path(path).is_some_and(is_helper)
     }
 
-    /// Whether the file is part of a copy of another project. A folder `vendor` is one in the root of a project, if a
-    /// tool or only folders are in it.
+    /// Whether the file is part of a copy of another project. A folder `vendor` in the root of a project contains
+    /// them if a tool lists them or each has its own folder; else those files that only tests of other code use.
     pub(super) fn is_vendored(&self, path: &str) -> bool {
         let in_vendor = |at: usize| {
             let folder = path.get(..at).unwrap_or_default();
             let Some(above) = folder.strip_suffix("vendor/") else {
                 return false;
             };
-            let is_listed = || {
+            let has_list = || {
                 let mut lists = VENDOR_LISTS.iter();
                 lists.any(|list| self.base.contains_key(&format!("{folder}{list}")))
             };
@@ -508,9 +515,13 @@ impl<'a> BaseProject<'a> {
                         && SourceLanguage::from_path(other).is_some()
                 })
             };
+            let is_product = || {
+                let users = self.referrers.get(path).copied().unwrap_or_default();
+                users.work || self.has_own_test(path)
+            };
             (above.is_empty() || above.ends_with('/'))
                 && self.product.is_root(above.trim_end_matches('/'))
-                && (is_listed() || !has_sources())
+                && (has_list() || !has_sources() || !is_product())
         };
         VENDORED.is_match(path) || path.match_indices('/').any(|(at, _)| in_vendor(at + 1))
     }

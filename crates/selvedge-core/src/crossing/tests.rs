@@ -356,7 +356,7 @@ fn sides_names_alone_do_not_make_sources_tests() {
 fn sides_helpers_of_tests_stay_on_their_side() {
     let module = "def titles():\n    return ['a']\n";
     let app = ("app/__init__.py", "def run(): return 1\n");
-    let cases: [(&str, &[(&str, &str)], &str, ProjectSide); 9] = [
+    let cases: [(&str, &[(&str, &str)], &str, ProjectSide); 11] = [
         (
             "pytest",
             &[
@@ -390,7 +390,33 @@ fn sides_helpers_of_tests_stay_on_their_side() {
             "app/testing.py",
             ProjectSide::Test,
         ),
-        // It may be either.
+        // They may be either.
+        (
+            "pytest",
+            &[
+                app,
+                (
+                    "src/app/testing/near.py",
+                    "def near(one, other):\n    return one - other < 1\n",
+                ),
+                ("tests/test_a.py", "from app.testing.near import near\n"),
+            ],
+            "src/app/testing/near.py",
+            ProjectSide::Shared,
+        ),
+        (
+            "pytest",
+            &[
+                app,
+                (
+                    "vendor/near.py",
+                    "def near(one, other):\n    return one - other < 1\n",
+                ),
+                ("tests/test_a.py", "from vendor.near import near\n"),
+            ],
+            "vendor/near.py",
+            ProjectSide::Shared,
+        ),
         (
             "pytest",
             &[
@@ -497,6 +523,11 @@ fn sides_environment_files() {
     for (code, after, expected) in [
         (reading, "# Local\nPORT=8080\n", &[][..]),
         (reading, "PORT=80\nPYTEST_ADDOPTS=-x\n", &test[..]),
+        (
+            "open('.env').read(); 'NODE_OPTIONS'\n",
+            "PORT=80\nNODE_OPTIONS=-r x\n",
+            &test[..],
+        ),
         ("def url(): return 'PORT'\n", "PORT=8080\n", &test[..]),
     ] {
         assert_eq!(
@@ -804,6 +835,77 @@ fn renamed(base: Texts<'_>, after: Texts<'_>) -> Vec<(String, String)> {
 
 fn pair(path: &str, text: &str) -> (String, String) {
     (path.to_owned(), text.to_owned())
+}
+
+/// Types in another package, namespace or module: `(old source, new source, test, test with the new names)`.
+#[test]
+fn originals_follow_moved_types() {
+    for (from, to, (path, test, expected)) in [
+        (
+            (
+                "src/main/java/shop/Cart.java",
+                "package shop;\n\nclass Cart {\n    int sum;\n}\n",
+            ),
+            (
+                "src/main/java/store/cart/Cart.java",
+                "package store.cart;\n\nclass Cart {\n    int sum;\n}\n",
+            ),
+            (
+                "src/test/java/shop/CartTest.java",
+                "package shop;\n\nimport shop.*;\nimport shop.Cart;\nclass CartTest { shop.Cart c; myshop.Cart d; }\n",
+                "package store.cart;\n\nimport store.cart.*;\nimport store.cart.Cart;\nclass CartTest { store.cart.Cart c; myshop.Cart d; }\n",
+            ),
+        ),
+        (
+            (
+                "src/Slug.php",
+                "<?php\nnamespace App;\n\nfinal class Slug\n{\n    const A = 1;\n}\n",
+            ),
+            (
+                "src/Text/Slug.php",
+                "<?php\nnamespace App\\Text;\n\nfinal class Slug\n{\n    const A = 1;\n}\n",
+            ),
+            (
+                "tests/SlugTest.php",
+                "<?php\nnamespace App\\Tests;\n\nuse App\\Slug;\nuse App\\SlugTable;\nnew \\App\\Slug();\n",
+                "<?php\nnamespace App\\Tests;\n\nuse App\\Text\\Slug;\nuse App\\SlugTable;\nnew \\App\\Text\\Slug();\n",
+            ),
+        ),
+        (
+            (
+                "src/Slug.php",
+                "<?php\nnamespace App;\n\nfinal class Slug\n{\n    const A = 1;\n}\n",
+            ),
+            (
+                "src/Text/Slug.php",
+                "<?php\nnamespace App\\Text;\n\nfinal class Slug\n{\n    const A = 1;\n}\n",
+            ),
+            (
+                "tests/SlugTest.php",
+                "<?php\nnamespace App;\n\nnew Slug();\n",
+                "<?php\nnamespace App; use App\\Text\\Slug;\n\nnew Slug();\n",
+            ),
+        ),
+        (
+            (
+                "lib/roman.rb",
+                "class Roman\n  def to_i\n    @n\n  end\nend\n",
+            ),
+            (
+                "lib/numerals/roman.rb",
+                "module Numerals\n  class Roman\n    def to_i\n      @n\n    end\n  end\nend\n",
+            ),
+            (
+                "test/roman_test.rb",
+                "require \"roman\"\nclass RomanTest\n  def test_i = Roman.new(1, \"Roman\")\nend\n",
+                "require \"numerals/roman\"\nclass RomanTest\n  def test_i = Numerals::Roman.new(1, \"Roman\")\nend\n",
+            ),
+        ),
+    ] {
+        let base = [from, (path, test)];
+        let found = renamed(&base, &[(from.0, ""), to, (path, "")]);
+        assert_eq!(found, [pair(path, expected)], "{path}");
+    }
 }
 
 #[test]

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use selvedge_core::crossing::{
     BaseFiles, CrossedFile, CrossedRuns, ExpectedChanges, NextRun, ProjectSide, RenamedOriginals,
-    Replacement, conclude, content_filter, next_run, report_all_expected, scripts_among,
+    Replacement, conclude, content_filter, name_changed, next_run, report_all_expected,
+    scripts_among,
 };
-use selvedge_core::format::counted;
 use selvedge_core::guard::ChangedFile;
 use selvedge_core::machine::excuse_known_failures;
 use selvedge_core::model::{CheckReport, CrossedReport, KnownFailures, RunSpec, Step, TreeId};
@@ -82,9 +82,9 @@ impl CrossVerification<'_> {
         if files.is_empty() {
             return Ok((!expected_files.is_empty()).then(|| report_all_expected(expected_files)));
         }
-        let count = counted(files.len() as u64, "file");
         let what = format!(
-            "running the checks with the original tests: the attempt changed {count} of the tests"
+            "running the checks with the original tests: the attempt changed {}",
+            name_changed(&files)
         );
         self.progress.on_activity(Activity::Note(what));
         let mut runs = CrossedRuns {
