@@ -58,6 +58,32 @@ pub(super) fn merge_aliases(
     merged
 }
 
+/// Adds the attempt's references to projects in new folders, which no original project can refer to.
+pub(super) fn merge_references(
+    mut merged: Value,
+    after: &Value,
+    is_new: &dyn Fn(&str) -> bool,
+) -> Value {
+    let references = after.get("references").and_then(Value::as_array);
+    let is_added = |reference: &&Value| {
+        let path = reference.get("path").and_then(Value::as_str);
+        let is_plain = reference.as_object().is_some_and(|it| it.len() == 1);
+        is_plain && path.is_some_and(is_new)
+    };
+    let added = references.into_iter().flatten().filter(is_added).cloned();
+    let added: Vec<Value> = added.collect();
+    if !added.is_empty()
+        && let Some(table) = merged.as_object_mut()
+        && let Some(references) = table
+            .entry("references")
+            .or_insert_with(|| Value::Array(Vec::new()))
+            .as_array_mut()
+    {
+        references.extend(added);
+    }
+    merged
+}
+
 /// Returns the table with this name, creating it if it does not exist.
 fn table<'v>(value: &'v mut Value, name: &str) -> Option<&'v mut Value> {
     let empty = || Value::Object(Map::new());
@@ -93,6 +119,19 @@ mod tests {
         let expected = serde_json::json!({
             "compilerOptions": {"strict": true, "paths": {"@/*": ["./web/src/*"]}}
         });
+        assert_eq!(merged, expected);
+    }
+
+    #[test]
+    fn merge_adds_references_to_new_folders() {
+        let read = |text| serde_json::from_str::<Value>(text).unwrap();
+        let before = read(r#"{"files": [], "references": [{"path": "core"}]}"#);
+        let after = read(
+            r#"{"references": [{"path": "shared"}, {"path": "core"}, {"path": "app", "prepend": true}, {"path": "core/b"}]}"#,
+        );
+        let merged = merge_references(before, &after, &|path| !path.starts_with("core"));
+        let expected =
+            read(r#"{"files": [], "references": [{"path": "core"}, {"path": "shared"}]}"#);
         assert_eq!(merged, expected);
     }
 

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::aliases;
-use super::references::name_of;
+use super::references::{folder_of, join, name_of};
 use crate::guard::ChangedFile;
 
 /// An attempt's file merged with the original parts of the test side.
@@ -22,11 +22,13 @@ pub enum MergeResult {
 type IsHelper<'a> = &'a dyn Fn(&Value) -> bool;
 
 /// Merges a changed manifest; `None` for a file that is not a manifest. `is_imported` reports whether an original
-/// source imports a name with the given prefix.
+/// source imports a name with the given prefix, `is_new_folder`
+/// whether a folder did not exist.
 pub(super) fn merge(
     change: &ChangedFile<'_>,
     is_helper: IsHelper<'_>,
     is_imported: &dyn Fn(&str) -> bool,
+    is_new_folder: &dyn Fn(&str) -> bool,
 ) -> Option<MergeResult> {
     let format = ManifestFormat::of(change.path)?;
     let before = match change.before {
@@ -38,7 +40,14 @@ pub(super) fn merge(
         return Some(MergeResult::Unreadable);
     };
     let merged = if format == ManifestFormat::TsConfig {
-        aliases::merge_aliases(&before, &after, is_imported)
+        let is_new = |path: &str| {
+            join(folder_of(change.path), path).is_some_and(|folder| is_new_folder(&folder))
+        };
+        aliases::merge_references(
+            aliases::merge_aliases(&before, &after, is_imported),
+            &after,
+            &is_new,
+        )
     } else {
         format.merge(&before, &after, is_helper)
     };
@@ -476,7 +485,7 @@ mod tests {
             after: Some(after.as_bytes()),
         };
         let is_helper = |wanted: &Value| wanted["path"] == "../support";
-        match merge(&change, &is_helper, &|name| name == "@/").unwrap() {
+        match merge(&change, &is_helper, &|name| name == "@/", &|_| false).unwrap() {
             MergeResult::Same => "same".to_owned(),
             MergeResult::Unreadable => "unreadable".to_owned(),
             MergeResult::Merged(bytes) => String::from_utf8(bytes).unwrap(),

@@ -27,6 +27,7 @@ mod sides;
 mod test_names;
 #[cfg(test)]
 mod tests;
+mod workspaces;
 
 pub use expected::ExpectedChanges;
 pub use manifest::MergeResult;

@@ -34,7 +34,7 @@ static PYTEST_PLUGIN: Pattern = Pattern::new(r"^(?:src/|lib/)pytest_\w+(?:\.py$|
 
 /// Whether a manifest's content is needed to know what a project delivers.
 pub(super) fn is_product_manifest(path: &str) -> bool {
-    matches!(name_of(path), "package.json" | "composer.json")
+    matches!(name_of(path), "package.json" | "composer.json" | "go.mod")
 }
 
 /// What the manifests of a project declare about its product.

@@ -15,6 +15,7 @@ use super::product::{Product, is_product_manifest};
 use super::project_files::is_project_manifest;
 use super::references::{ReferenceTarget, References, folder_of, name_of, stem_of};
 use super::test_names::find_test_folders;
+use super::workspaces::module_name;
 use crate::guard::{
     ChangedFile, Globs, HELPER_NAME, Pattern, SourceLanguage, is_test_path, scripts_of, words_of,
 };
@@ -218,6 +219,8 @@ pub(super) struct BaseProject<'a> {
     /// Packages that only tests use.
     packages: TestPackages,
     product: Product,
+    /// Go modules that the attempt added: their names, by folder.
+    pub(super) added_modules: BTreeMap<String, String>,
     /// Folders that contain tests, among those whose name alone does not decide.
     pub(super) test_folders: BTreeSet<String>,
     /// Sources of the product that look like helpers of tests.
@@ -249,6 +252,7 @@ impl<'a> BaseProject<'a> {
             setup_files: BTreeSet::new(),
             packages: TestPackages::find(base),
             product: Product::read(base),
+            added_modules: changes.iter().filter_map(module_name).collect(),
             test_folders: find_test_folders(base),
             doubtful: BTreeSet::new(),
             obeys_ignore_files: words_of(steps)
@@ -543,7 +547,11 @@ impl<'a> BaseProject<'a> {
         }
         let is_helper = |wanted: &_| self.packages.contains_dependency(change.path, wanted);
         let is_imported = |name: &str| self.imports_name(name);
-        if let Some(merged) = manifest::merge(change, &is_helper, &is_imported) {
+        let is_new_folder = |folder: &str| !folder.is_empty() && !self.has_folder(folder);
+        let merged = self
+            .merge_workspace(change)
+            .or_else(|| manifest::merge(change, &is_helper, &is_imported, &is_new_folder));
+        if let Some(merged) = merged {
             return match merged {
                 _ if change.before.is_none() && self.is_test_by_name(change.path) => {
                     crossed(ProjectSide::Test, Replacement::Base)
@@ -582,7 +590,10 @@ impl<'a> BaseProject<'a> {
     }
 
     fn has_folder_of(&self, path: &str) -> bool {
-        let folder = folder_of(path);
+        self.has_folder(folder_of(path))
+    }
+
+    pub(super) fn has_folder(&self, folder: &str) -> bool {
         let inside = |other: &String| {
             let rest = other.strip_prefix(folder);
             folder.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))

@@ -717,6 +717,39 @@ fn sides_go_package_imported_by_tests_is_test_side() {
     assert!(side(&[]).is_empty());
 }
 
+/// A workspace takes only modules that nothing can have used before.
+#[test]
+fn sides_workspace_takes_new_modules() {
+    let base = [
+        ("go.work", "go 1.19\n\nuse ./app\n"),
+        (
+            "app/go.mod",
+            "module example.org/app\n\nrequire example.org/testutil v1.0.0\n",
+        ),
+        ("app/a.go", "package app\n"),
+    ];
+    let merged = |used: &str, module: &str| {
+        let work = format!("go 1.19\n\nuse (\n\t./app\n\t./{used}\n)\n");
+        let (path, module) = (format!("{used}/go.mod"), format!("module {module}\n"));
+        let after = [("go.work", work.as_str()), (path.as_str(), module.as_str())];
+        let mut files = crossed("go test ./app/...", &base, &after).into_iter();
+        files
+            .find(|file| file.path == "go.work")
+            .unwrap()
+            .replacement
+    };
+    let expected = b"go 1.19\n\nuse ./app\nuse ./text\n".to_vec();
+    assert_eq!(
+        merged("text", "example.org/text"),
+        Replacement::Merged(expected)
+    );
+    assert_eq!(merged("util", "example.org/testutil"), Replacement::Base);
+    assert_eq!(
+        merged("app/text", "example.org/text"),
+        Replacement::Merged(b"go 1.19\n\nuse ./app\nuse ./app/text\n".to_vec(),)
+    );
+}
+
 #[test]
 fn sides_configured_setup_code_is_shared() {
     let base = [
