@@ -217,7 +217,7 @@ fn functions_of_library(text: &str) -> Option<Vec<&str>> {
                 functions.push(name.as_str());
                 in_function = !line.trim_end().ends_with('}');
                 // Nothing may follow the function in its line.
-                if !in_function && line.matches("}").count() > line.matches('{').count() {
+                if !in_function && line.matches('}').count() > line.matches('{').count() {
                     return None;
                 }
             }

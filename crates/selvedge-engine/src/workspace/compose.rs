@@ -78,6 +78,12 @@ impl Workspace {
         let anchor =
             DirHandle::open_root(&self.dir).map_err(|error| to_error(Path::new(""), error))?;
         for (path, bytes) in merged {
+            // The attempt may have moved the whole folder.
+            if let Some(folder) = path.parent() {
+                anchor
+                    .replace_with_folder(folder)
+                    .map_err(|error| to_error(path, error))?;
+            }
             let permissions = anchor.open(path).and_then(|file| file.metadata()).map_or(
                 default_permissions(false),
                 |data| {
