@@ -86,6 +86,10 @@ pub(crate) fn find_unexecuted(
     now: Option<&TestSummary>,
     evidence: Option<Evidence>,
 ) -> Option<TestRegression> {
+    if evidence != Some(Evidence::MachineReport) && !before.complete {
+        // Without the closing line, the tests of the earlier output may be misread.
+        return None;
+    }
     let has_fewer =
         |now: &TestSummary| now.executed < before.executed || now.skipped > before.skipped;
     if evidence != Some(Evidence::MachineReport) && !now.is_none_or(has_fewer) {
@@ -418,5 +422,12 @@ mod tests {
         assert_eq!(contradiction(&fewer), None);
         let why = missing(&skipped).unwrap();
         assert!(why.reason.contains("2 tests are skipped"), "{why:?}");
+        let unclosed = TestSummary {
+            complete: false,
+            ..before.clone()
+        };
+        let text = Some(Evidence::Text);
+        assert_eq!(find_unexecuted(&unclosed, Some(&fewer), text), None);
+        assert_eq!(find_unexecuted(&unclosed, None, None), None);
     }
 }

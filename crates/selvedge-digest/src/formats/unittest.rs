@@ -9,6 +9,9 @@ const TOOL: &str = "unittest";
 #[derive(Debug, Default)]
 pub(super) struct UnittestParser {
     draft: Option<FailureBuilder>,
+    /// Number of lines since a heading that may belong to another tool (`FAIL: name`); `None` once a class, a rule or a
+    /// traceback identifies unittest.
+    unproven_lines: Option<u32>,
     /// The frames have ended; the exception follows.
     message: bool,
     ran: Option<u64>,
@@ -25,6 +28,9 @@ static RESULT: LinePattern = LinePattern::new(
 static RAN: LinePattern = LinePattern::new(r"^Ran (\d+) tests? in [\d.]+s");
 static COUNT: LinePattern =
     LinePattern::new(r"(failures|errors|skipped|expected failures|unexpected successes)=(\d+)");
+
+/// Number of lines between a heading and the rule or traceback: the description of a test.
+const DESCRIPTION_LINES: u32 = 4;
 
 impl FormatParser for UnittestParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
@@ -46,7 +52,11 @@ impl FormatParser for UnittestParser {
             self.draft = Some(draft);
             self.message = false;
             self.own = false;
-            return LineClaim::Evidence;
+            self.unproven_lines = class.is_empty().then_some(0);
+            return match self.unproven_lines {
+                Some(_) => LineClaim::NotMine,
+                None => LineClaim::Evidence,
+            };
         }
         if let Some(ran) = RAN.captures_prefixed(text, "Ran ") {
             self.close(findings);
@@ -58,8 +68,11 @@ impl FormatParser for UnittestParser {
             self.parse_total(text, findings);
             return LineClaim::Ignore;
         }
-        if self.draft.is_some() {
+        if self.draft.is_some() && !self.is_of_other_tool(text) {
             return self.parse_body(line, findings);
+        }
+        if self.draft.is_some() {
+            return LineClaim::NotMine;
         }
         let candidate = text.contains(") ") && text.contains(" ... ");
         let Some(result) = candidate.then(|| RESULT.captures(text)).flatten() else {
@@ -87,16 +100,32 @@ impl FormatParser for UnittestParser {
 }
 
 impl UnittestParser {
+    /// Whether nothing has shown yet that the open heading is unittest's. Drops the heading if nothing does.
+    fn is_of_other_tool(&mut self, text: &str) -> bool {
+        let Some(lines) = &mut self.unproven_lines else {
+            return false;
+        };
+        *lines += 1;
+        if text.starts_with("Traceback ") || is_rule(text, b'-') {
+            self.unproven_lines = None;
+            return false;
+        }
+        if *lines > DESCRIPTION_LINES {
+            self.draft = None;
+        }
+        true
+    }
+
     fn parse_body(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
-        if text.len() > 60 && text.bytes().all(|b| b == b'=') {
+        if is_rule(text, b'=') {
             self.close(findings);
             return LineClaim::Ignore;
         }
         let Some(draft) = &mut self.draft else {
             return LineClaim::NotMine;
         };
-        if text.len() > 60 && text.bytes().all(|b| b == b'-') {
+        if is_rule(text, b'-') {
             draft.skip_line(line);
             return LineClaim::Ignore;
         }
@@ -142,15 +171,16 @@ impl UnittestParser {
         let Some(draft) = self.draft.take() else {
             return;
         };
-        // `ERROR: …` alone may belong to any tool; a traceback or a full id identifies unittest.
-        let ours = draft.failure.file.is_some()
-            || draft.failure.message.is_some()
-            || findings.has_tool(TOOL);
-        if ours {
+        // `FAIL: …` alone may belong to any tool.
+        if self.unproven_lines.take().is_none() {
             findings.add_tool(TOOL);
             findings.add_test(draft);
         }
     }
+}
+
+fn is_rule(text: &str, mark: u8) -> bool {
+    text.len() > 60 && text.bytes().all(|byte| byte == mark)
 }
 
 /// Since Python 3.11 the class in parentheses includes the name of the test.

@@ -171,3 +171,20 @@ fn tap_is_complete_only_with_all_planned_points() {
     let analysis = analyse(failing.as_bytes(), Hints::default(), CommandStatus::Code(1));
     assert_eq!(analysis.failures[0].id.as_deref(), Some("b"));
 }
+
+#[test]
+fn test_ids_are_not_read_from_results_of_plain_programs() {
+    let automake = "./t\nPASS: empty\nFAIL: upper\nmake: *** [Makefile:2: check] Error 1\n";
+    let failed = analyse(
+        automake.as_bytes(),
+        Hints::default(),
+        CommandStatus::Code(2),
+    );
+    assert_eq!(failed.tests, None);
+    let rule = "-".repeat(70);
+    let unittest = format!(
+        "FAIL: test_a\n{rule}\nTraceback (most recent call last):\n  File \"t.py\", line 3, in test_a\n    \
+         self.fail()\nAssertionError: None\n\n{rule}\nRan 1 test in 0.001s\n\nFAILED (failures=1)\n"
+    );
+    assert_eq!(tests(&unittest).unwrap().failed_ids.ids, ["test_a"]);
+}
