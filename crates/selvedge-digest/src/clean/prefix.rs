@@ -1,7 +1,8 @@
 //! Removes prefixes that a wrapper puts before every line: a time, or the name of a task.
 //!
 //! A prefix is removed only after it has repeated, so that a message that happens to begin with a time keeps
-//! it. The table of candidates is bounded.
+//! it. pnpm announces its prefix: after `packages/a test$ COMMAND`, lines that begin with `packages/a test: ` have it.
+//! The table of candidates is bounded.
 
 /// Number of consecutive lines that must begin with a time before it counts as a prefix.
 const PROVEN_STREAK: u32 = 4;
@@ -17,14 +18,19 @@ const NAME_BYTES: usize = 60;
 pub(crate) struct LinePrefixes {
     time_streaks: [u32; 2],
     names: Vec<(String, u32)>,
+    /// Packages with their scripts, as pnpm announces them.
+    scripts: Vec<String>,
     /// Whether the next lines contain any tabs.
     tabs: bool,
+    /// Whether they contain any dollar signs.
+    dollars: bool,
 }
 
 impl LinePrefixes {
     /// Inspects the block that contains the next lines.
     pub(crate) fn begin_block(&mut self, block: &str) {
         self.tabs = memchr::memchr(b'\t', block.as_bytes()).is_some();
+        self.dollars = memchr::memchr(b'$', block.as_bytes()).is_some();
     }
 
     /// The line without its proven prefixes.
@@ -46,6 +52,23 @@ impl LinePrefixes {
 
     #[inline]
     fn strip_name<'a>(&mut self, line: &'a str) -> &'a str {
+        if self.dollars
+            && let Some((name, _)) = split_script(line, "$ ")
+        {
+            self.scripts.truncate(NAMES - 1);
+            self.scripts.insert(0, name.to_owned());
+            return line;
+        }
+        if !self.scripts.is_empty() {
+            // An empty line may end with the colon.
+            let ends = |&(_, rest): &(&str, &str)| rest.is_empty();
+            let found = split_script(line, ": ").or_else(|| split_script(line, ":").filter(ends));
+            if let Some((name, rest)) = found
+                && self.scripts.iter().any(|script| script == name)
+            {
+                return rest;
+            }
+        }
         match split_name(line) {
             Some((name, rest)) if self.is_proven(name) => rest,
             _ => line,
@@ -189,6 +212,16 @@ fn split_name(line: &str) -> Option<(&str, &str)> {
     }
 }
 
+/// Splits a line into a package with its script (`packages/a test`), and the text after `mark`.
+fn split_script<'a>(line: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
+    let (name, text) = line.split_once(mark)?;
+    let (package, script) = name.split_once(' ')?;
+    let is_script = |byte| is_name(byte) || byte == b':';
+    let is_prefix =
+        !package.is_empty() && package.bytes().all(is_name) && script.bytes().all(is_script);
+    (is_prefix && !script.is_empty()).then_some((name, text))
+}
+
 /// `#12 3.456 text`
 fn split_step_prefix(line: &str) -> Option<(&str, &str)> {
     let space = line.find(' ')?;
@@ -279,6 +312,31 @@ mod tests {
             "2024-05-06 07:08:10,123 c",
         ]);
         assert_eq!(mixed[2], "2024-05-06 07:08:10,123 c");
+    }
+
+    #[test]
+    fn prefix_of_announced_script_is_removed_at_once() {
+        let lines = [
+            "packages/text test$ mocha",
+            "packages/text test:   camel",
+            "packages/text test:     ✔ joins",
+            "packages/text test: ",
+            "packages/words test:unit$ node --test",
+            "packages/words test:unit: ok",
+            "packages/other test: Done",
+        ];
+        let expected = [
+            lines[0],
+            "  camel",
+            "    ✔ joins",
+            "",
+            lines[4],
+            "ok",
+            lines[6],
+        ];
+        assert_eq!(strip(&lines), expected);
+        let sentence = ["expected value: 3"; 5];
+        assert_eq!(strip(&sentence), sentence);
     }
 
     #[test]
