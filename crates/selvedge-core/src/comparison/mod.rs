@@ -2,4 +2,5 @@
 
 pub(crate) mod message;
 pub(crate) mod signature;
+pub(crate) mod static_analysis;
 pub(crate) mod test_regression;

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use selvedge_digest::Failure;
 
+use super::unrun_tests::find_unrun_reason;
 use crate::comparison::message::{fails_alike, is_about};
 use crate::comparison::signature::is_within;
 use crate::comparison::test_regression;
 use crate::format::counted;
-use crate::model::{CheckReport, CheckStatus, KnownFailures};
+use crate::model::{CheckReport, CheckStatus, KnownFailures, StepKind};
 
 /// The known failures of a check whose test or location is in one of these files: they are not excused.
 pub fn find_touched(known: &KnownFailures, changed: &[String], check: &CheckReport) -> Vec<String> {
@@ -30,7 +31,27 @@ pub fn find_touched(known: &KnownFailures, changed: &[String], check: &CheckRepo
     is_touched.then(|| label.to_owned()).into_iter().collect()
 }
 
-/// Lists the known failures of a check, and lets it pass if it has no other failures.
+/// The failures of a check as a list of known failures names them: its failed tests, or its label if it executes none.
+/// An error is the reason why listing them would excuse nothing.
+pub fn list_failures(check: &CheckReport) -> Result<Vec<String>, &'static str> {
+    let failed = check.tests.as_ref().filter(|tests| tests.failed > 0);
+    match failed {
+        Some(tests) if !tests.names_failed() => {
+            return Err("the test runner does not name all failed tests");
+        }
+        None if !executes_tests(check) => return Ok(vec![check.label().to_owned()]),
+        _ => {}
+    }
+    if let Some(reason) = find_unrun_reason(check) {
+        return Err(reason);
+    }
+    Ok(match failed {
+        Some(tests) => tests.failed_ids.ids.clone(),
+        None => vec![check.label().to_owned()],
+    })
+}
+
+/// Lists the known failures of a check, and lets it pass if it has no other failures and its other tests were executed.
 pub fn excuse_known_failures(
     known: &KnownFailures,
     before: Option<&CheckReport>,
@@ -47,10 +68,15 @@ pub fn excuse_known_failures(
             let says_what = !check.failures.is_empty();
             before.status.is_failure() && says_what && is_within(check, before)
         });
-        if is_listed(&label) && fails_alike {
-            check.known_tests = vec![label];
-            mark_passed(check, "a known failure");
+        if !is_listed(&label) || !fails_alike {
+            return;
         }
+        if let Err(reason) = list_failures(check) {
+            explain_blocking(check, reason);
+            return;
+        }
+        check.known_tests = vec![label];
+        mark_passed(check, "a known failure");
         return;
     };
     let failed_before = before.map(|before| {
@@ -66,8 +92,13 @@ pub fn excuse_known_failures(
         is_listed(id) && fails_alike
     };
     let excused: Vec<String> = failed.iter().filter(is_excused).cloned().collect();
+    if !excused.is_empty()
+        && let Some(reason) = find_unrun_reason(check)
+    {
+        explain_blocking(check, reason);
+        return;
+    }
     let by_tests_alone = excused.len() == failed.len()
-        && check.tests.as_ref().is_some_and(|tests| tests.complete)
         && check.failures.iter().all(|record| {
             let is_of_test = excused.iter().any(|id| is_about(record, id));
             is_of_test
@@ -78,6 +109,20 @@ pub fn excuse_known_failures(
     if by_tests_alone {
         let count = counted(check.known_tests.len() as u64, "known failure");
         mark_passed(check, &format!("fails only with {count}"));
+    }
+}
+
+/// Whether a check shows tests, or must.
+fn executes_tests(check: &CheckReport) -> bool {
+    check.kind == StepKind::TestPasses || check.tests.is_some()
+}
+
+fn explain_blocking(check: &mut CheckReport, reason: &str) {
+    let why = format!("a known failure is not excused: {reason}");
+    match &mut check.reason {
+        Some(told) if told.contains(&why) => {}
+        Some(told) => *told = format!("{told}; {why}"),
+        None => check.reason = Some(why),
     }
 }
 

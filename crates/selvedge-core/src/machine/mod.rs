@@ -16,6 +16,7 @@ mod journal_state;
 mod known_failures;
 mod rerun;
 mod transitions;
+mod unrun_tests;
 mod verdict;
 
 #[cfg(test)]
@@ -26,5 +27,6 @@ pub use decide::decide;
 pub use evolve::evolve;
 pub use input::{IllegalInputError, Input};
 pub use journal_state::JournalState;
-pub use known_failures::{excuse_known_failures, find_touched};
-pub use rerun::{fails_again, is_old_failure, new_failures};
+pub use known_failures::{excuse_known_failures, find_touched, list_failures};
+pub use rerun::{fails_again, is_old_failure, may_be_flaky, new_failures};
+pub(crate) use unrun_tests::find_stop_reason;

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use selvedge_digest::{Failure, FailureKind};
+
 use super::baseline_comparison::{fails_as_before, has_comparable_failures};
 use crate::comparison::message::{fails_alike, without_numbers};
+use crate::comparison::static_analysis::is_static_analysis;
 use crate::comparison::test_regression::{self, stable_id};
 use crate::model::{CheckReport, CheckStatus};
 
@@ -18,6 +21,25 @@ pub fn is_old_failure(before: &CheckReport, check: &CheckReport) -> bool {
         && check.status == CheckStatus::Fail
         && fails_as_before(before, check)
         && (!check.failures.is_empty() || says_the_same())
+}
+
+/// Whether the same files may have another result. Not if only sources are read (linters, type checkers, compilers), if
+/// the command exited with 0 and its output does not suffice, or if it timed out and would time out again.
+pub fn may_be_flaky(check: &CheckReport) -> bool {
+    let is_of_sources = |failure: &Failure| {
+        matches!(
+            failure.kind,
+            FailureKind::Compile | FailureKind::Type | FailureKind::Lint
+        )
+    };
+    let only_reads = check.tests.is_none()
+        && !check.failures.is_empty()
+        && check.failures.iter().all(is_of_sources);
+    check.status == CheckStatus::Fail
+        && check.kind.executes()
+        && check.exit_code != Some(0)
+        && !only_reads
+        && !is_static_analysis(&check.target)
 }
 
 /// The failed tests of a check, as its runner names them, without those that failed in the same way before.
@@ -51,7 +73,7 @@ pub fn fails_again(check: &CheckReport, again: &CheckReport, tests: &[String]) -
 
 #[cfg(test)]
 mod tests {
-    use selvedge_digest::{Failure, TestIds, TestSummary};
+    use selvedge_digest::{TestIds, TestSummary};
 
     use super::*;
     use crate::model::{Step, StepKind};
@@ -129,5 +151,26 @@ mod tests {
         ] {
             assert!(!fails_again(&now, &other, &new), "{other:?}");
         }
+    }
+
+    #[test]
+    fn rerun_of_sources_or_missing_evidence_cannot_help() {
+        let check = |target: &str| CheckReport {
+            exit_code: Some(1),
+            ..CheckReport::new(&Step::new(StepKind::Command, target), CheckStatus::Fail)
+        };
+        assert!(may_be_flaky(&check("sh run.sh")));
+        assert!(!may_be_flaky(&check("npx eslint .")));
+        let mut silent = check("pytest");
+        silent.exit_code = Some(0);
+        assert!(!may_be_flaky(&silent));
+        let mut broken = check("cargo build");
+        broken.failures = vec![Failure {
+            kind: FailureKind::Compile,
+            ..Failure::default()
+        }];
+        assert!(!may_be_flaky(&broken));
+        broken.failures.push(Failure::default());
+        assert!(may_be_flaky(&broken));
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use selvedge_core::format::counted;
+use selvedge_core::machine::list_failures;
 use selvedge_core::model::{CheckReport, CheckStatus, KnownFailures, Report, Task, exit_code};
 
 use super::run::is_in_git;
@@ -48,6 +49,9 @@ pub(super) fn run(args: &KnownFailuresArgs) -> Result<u8, CliError> {
             CliError::usage(format!("cannot write {}: {error}", file.display()))
         })?,
     }
+    for line in text.lines().filter(|line| line.contains(NOT_LISTED)) {
+        print_notice(line.trim_start_matches("# "));
+    }
     let count = KnownFailures::parse(&text).ids().len();
     let destination = args.output.as_ref();
     let destination = destination.map_or(String::new(), |file| format!(" in {}", file.display()));
@@ -55,6 +59,9 @@ pub(super) fn run(args: &KnownFailuresArgs) -> Result<u8, CliError> {
     print_notice(&format!("{count}{destination}"));
     Ok(exit_code::VERIFIED)
 }
+
+/// Between the label of a check whose failures cannot be excused, and the reason.
+const NOT_LISTED: &str = ": not listed: ";
 
 /// Whether a check has a complete result. A check that timed out has not reported all failures.
 fn is_judged(check: &CheckReport) -> bool {
@@ -64,30 +71,24 @@ fn is_judged(check: &CheckReport) -> bool {
     )
 }
 
-/// The failed tests of each check; the check's label if it reports no tests.
+/// The failures of each check; a comment for a check whose failures cannot be excused.
 fn format_known_failures(report: &Report) -> String {
     let mut text = String::new();
     let failed = report.checks.iter().filter(|it| it.status.is_failure());
     for check in failed {
-        let tests = check.tests.as_ref().filter(|tests| tests.failed > 0);
-        let named = tests.filter(|tests| tests.names_failed());
-        let ids: BTreeSet<&str> = match (tests, named) {
-            (_, Some(tests)) => tests.failed_ids.ids.iter().map(String::as_str).collect(),
-            (Some(_), None) => {
-                let label = check.label();
-                let comment =
-                    format!("# {label}: the test runner does not name all failed tests\n");
-                text += &comment;
-                continue;
+        let label = check.label().replace('\n', " ");
+        match list_failures(check) {
+            Err(reason) => text += &format!("# {label}{NOT_LISTED}{reason}\n"),
+            Ok(ids) => {
+                if ids != [check.label()] {
+                    text += &format!("# {label}\n");
+                }
+                let ids: BTreeSet<String> = ids.into_iter().collect();
+                for id in ids {
+                    text += &id;
+                    text.push('\n');
+                }
             }
-            (None, None) => BTreeSet::from([check.label()]),
-        };
-        if named.is_some() {
-            text += &format!("# {}\n", check.label().replace('\n', " "));
-        }
-        for id in ids {
-            text += id;
-            text.push('\n');
         }
     }
     text

@@ -117,6 +117,27 @@ fn known_failures_are_excused_only_if_unrelated() {
 }
 
 #[test]
+fn known_failures_that_leave_no_passed_test_are_not_excused() {
+    let (env, runner) = tested("greets FAILED\n");
+    let listed = env.selvedge(["known-failures", "--check", &runner]).run();
+    listed.assert_code(0);
+    assert!(
+        listed.stdout.contains("not listed: no other test"),
+        "{}",
+        listed.stdout
+    );
+    let agent = agent(&env, "echo x > new");
+    let more = ["--known-failure", "greets", "--retries", "0"];
+    let out = run_json(&env, &agent, &runner, &more);
+    out.assert_code(1);
+    let reason = check(&out)["reason"].as_str().unwrap().to_owned();
+    assert!(
+        reason.contains("a known failure is not excused"),
+        "{reason}"
+    );
+}
+
+#[test]
 fn known_failures_command_writes_a_usable_file() {
     let (env, runner) = tested("adds ok\ngreets FAILED\n");
     let settings = format!(

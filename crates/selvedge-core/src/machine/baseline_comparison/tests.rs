@@ -242,6 +242,42 @@ fn known_failures_of_check_without_ids_need_same_message() {
 }
 
 #[test]
+fn known_failures_that_stop_the_runner_are_not_excused() {
+    let why = |now: CheckReport, known: &str| {
+        let run = run(now.clone(), &[known]);
+        let mut report = judged(&run, now);
+        let check = report.checks.remove(0);
+        assert_eq!(check.known_tests, [""; 0]);
+        (report.status, check.reason.unwrap_or_default())
+    };
+    // pytest: one file cannot be imported, and no test is executed.
+    let broken = ("test_b.py", "ModuleNotFoundError: No module named 'x'");
+    let interrupted = CheckReport {
+        exit_code: Some(2),
+        output: "!!!! Interrupted: 1 error during collection !!!!\n".to_owned(),
+        ..failing(&[], &[broken])
+    };
+    let (status, reason) = why(interrupted, "test_b.py");
+    assert_eq!(status, ReportStatus::Fail);
+    assert!(reason.contains("no other test was executed"), "{reason}");
+    let stopped = CheckReport {
+        output: "!!!! stopping after 1 failures !!!!\n".to_owned(),
+        ..failing(&["a"], &[("b", "assert 0 == 3")])
+    };
+    let (status, reason) = why(stopped, "b");
+    assert_eq!(status, ReportStatus::Fail);
+    assert!(reason.contains("stopped the test runner"), "{reason}");
+    // A test command that shows no tests, listed by its label.
+    let silent = CheckReport {
+        tests: None,
+        ..failing(&[], &[broken])
+    };
+    let (status, reason) = why(silent, "pytest");
+    assert_eq!(status, ReportStatus::Fail);
+    assert!(reason.contains("shows no executed test"), "{reason}");
+}
+
+#[test]
 fn missing_tests_need_review() {
     let run = run(check(Pass, &["a", "b"], &[]), &[]);
     let report = judged(&run, check(Pass, &["a"], &[]));
