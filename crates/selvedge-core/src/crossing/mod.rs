@@ -6,11 +6,13 @@
 //! that only look like test files, `test_names` and `product` recognize tests and the sources of the product, `manifest` separates the two sides within a manifest, `renames` follows the
 //! attempt's renames, and `outcome` evaluates the second run.
 
+mod added_tests;
 mod aliases;
 mod config_files;
 mod definitions;
 mod environment;
 mod expected;
+mod expected_failures;
 mod go_packages;
 mod languages;
 mod manifest;
@@ -29,7 +31,9 @@ mod test_names;
 mod tests;
 mod workspaces;
 
+pub use added_tests::is_plain_test;
 pub use expected::ExpectedChanges;
+pub use expected_failures::accept_unexpected_passes;
 pub use manifest::MergeResult;
 pub use outcome::{CrossedRuns, NextRun, conclude, name_changed, next_run, report_all_expected};
 pub use renames::{NewNames, RenamedOriginals, rename_originals};

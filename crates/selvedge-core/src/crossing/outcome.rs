@@ -2,26 +2,33 @@
 
 use std::collections::BTreeSet;
 
+use super::added_tests::{fails_without_failed_test, has_settled, may_settle};
 use super::config_files::is_configuration;
 use super::expected::{ExpectedChanges, named_failures};
+use super::expected_failures::unexpected_passes;
 use super::renames::NewNames;
 use super::sides::{CrossedFile, ProjectSide};
 use crate::comparison::signature;
+use crate::comparison::static_analysis::runs_only_linters;
 use crate::comparison::test_regression;
 use crate::format::counted;
 use crate::guard::Pattern;
 use crate::model::{CheckReport, CheckStatus, CrossedReport, CrossedResult};
 use selvedge_digest::{Failure, FailureKind, TestSummary};
 
-/// The runs of the checks with the original tests so far. Each list has one report per step.
+/// The runs of the checks with the original tests so far. Each list of reports has one per step.
 #[derive(Debug, Default)]
 pub struct CrossedRuns {
+    /// Files of the test side that the attempt deleted: their findings are not corrected.
+    pub deleted: BTreeSet<String>,
     /// With the originals of all files that are not only on the work side.
     pub original: Vec<CheckReport>,
     /// With the originals after applying the attempt's renames, if the first run failed; and the new names.
     pub renamed: Option<(NewNames, Vec<CheckReport>)>,
     /// With the attempt's versions of the shared files, if the first run failed.
     pub with_attempts_shared: Option<Vec<CheckReport>>,
+    /// With the originals and the test files that the attempt added, if only a coverage or the like failed.
+    pub with_added_tests: Option<Vec<CheckReport>>,
     /// Without the original files that do not build or cannot be collected; and those files.
     pub without_unfit: Option<(BTreeSet<String>, Vec<CheckReport>)>,
 }
@@ -33,6 +40,8 @@ pub enum NextRun {
     Done,
     /// A run with the new names in the originals.
     WithNewNames,
+    /// A run with the test files that the attempt added.
+    WithAddedTests,
     /// A run with the attempt's versions of the shared files.
     WithAttemptsShared,
     /// A run with the attempt's versions of these files, because their originals do not fit the attempt's work.
@@ -41,13 +50,22 @@ pub enum NextRun {
 
 impl CrossedRuns {
     /// The most decisive run: the one with the attempt's shared files, if only that one executes tests.
-    fn decisive_run(&self) -> &[CheckReport] {
+    fn decisive_run(&self, baseline: &[Option<&CheckReport>]) -> &[CheckReport] {
         if let Some((_, checks)) = self.passed_with_new_names() {
             return checks;
         }
-        match (&self.without_unfit, &self.with_attempts_shared) {
-            (Some((_, checks)), _) => checks,
-            (None, Some(checks)) if !ran_tests(&self.original) || is_passed(checks) => checks,
+        if let Some(checks) = self.passed_with_added_tests(baseline) {
+            return checks;
+        }
+        match &self.without_unfit {
+            Some((_, checks)) => checks,
+            None => self.run_with_all_originals(),
+        }
+    }
+
+    fn run_with_all_originals(&self) -> &[CheckReport] {
+        match &self.with_attempts_shared {
+            Some(checks) if !ran_tests(&self.original) || is_passed(checks) => checks,
             _ => &self.original,
         }
     }
@@ -58,16 +76,63 @@ impl CrossedRuns {
             .filter(|(_, checks)| is_passed(checks))
     }
 
+    fn passed_with_added_tests(&self, baseline: &[Option<&CheckReport>]) -> Option<&[CheckReport]> {
+        let checks = self.with_added_tests.as_deref()?;
+        let is_settled = is_passed(checks) && has_settled(baseline, &self.original, checks);
+        is_settled.then_some(checks)
+    }
+
+    /// The results of all checks if linters and formatters alone failed, with findings that the baseline had in test
+    /// files which the attempt corrected: those of the run with the corrected files.
+    fn passed_with_corrected_files(
+        &self,
+        baseline: &[Option<&CheckReport>],
+    ) -> Option<Vec<CheckReport>> {
+        let (corrected, checks) = self.without_unfit.as_ref()?;
+        let is_corrected = |failure: &Failure| {
+            let file = failure.file.as_deref();
+            let mut corrected = corrected.difference(&self.deleted);
+            file.is_some_and(|file| corrected.any(|path| names_file(file, path)))
+        };
+        let originals = self.run_with_all_originals().iter();
+        let pairs = originals.zip(checks).enumerate();
+        let decided = pairs.map(|(index, (original, with_corrected))| {
+            if is_passed(std::slice::from_ref(original)) {
+                return Some(original.clone());
+            }
+            let before = baseline.get(index).copied().flatten()?;
+            let fails_by_findings = runs_only_linters(&original.target)
+                && original.status == CheckStatus::Fail
+                && before.status == CheckStatus::Fail
+                && !original.failures.is_empty()
+                && original.failures.iter().all(is_corrected)
+                && signature::is_within(original, before);
+            (fails_by_findings && is_passed(std::slice::from_ref(with_corrected)))
+                .then(|| with_corrected.clone())
+        });
+        decided.collect()
+    }
+
     fn is_decided_by_shared(&self) -> bool {
         let shared = self.with_attempts_shared.as_deref();
         self.without_unfit.is_none() && shared.is_some_and(is_passed)
     }
 }
 
-/// Decides which run to make next. `has_new_names`: whether the attempt renamed anything that the originals use.
-pub fn next_run(files: &[CrossedFile], has_new_names: bool, runs: &CrossedRuns) -> NextRun {
-    if is_passed(runs.decisive_run()) {
+/// Decides which run to make next. `has_new_names`: whether the attempt renamed anything that the originals use;
+/// `has_added_tests`: whether it added plain test files.
+pub fn next_run(
+    files: &[CrossedFile],
+    has_new_names: bool,
+    has_added_tests: bool,
+    baseline: &[Option<&CheckReport>],
+    runs: &CrossedRuns,
+) -> NextRun {
+    if is_passed(runs.decisive_run(baseline)) {
         return NextRun::Done;
+    }
+    if has_added_tests && runs.with_added_tests.is_none() && may_settle(baseline, &runs.original) {
+        return NextRun::WithAddedTests;
     }
     if has_new_names && runs.renamed.is_none() {
         return NextRun::WithNewNames;
@@ -79,7 +144,7 @@ pub fn next_run(files: &[CrossedFile], has_new_names: bool, runs: &CrossedRuns) 
     if runs.without_unfit.is_some() {
         return NextRun::Done;
     }
-    let unfit = find_unfit(files, runs.decisive_run());
+    let unfit = find_unfit(files, runs.decisive_run(baseline));
     if unfit.is_empty() {
         NextRun::Done
     } else {
@@ -111,26 +176,17 @@ pub fn report_all_expected(expected_files: Vec<String>) -> CrossedReport {
 pub fn conclude(
     files: &[CrossedFile],
     baseline: &[Option<&CheckReport>],
-    runs: CrossedRuns,
+    runs: &CrossedRuns,
     expected: &ExpectedChanges<'_>,
     expected_files: Vec<String>,
 ) -> CrossedReport {
     let new_names = runs.passed_with_new_names().map(|(names, _)| names.clone());
     let has_moved = |names: &NewNames| names.iter().any(|(_, to)| to.contains('.'));
-    let mut sum = CrossedSummary {
-        expected: expected.clone(),
-        // With other files in their place, different tests are executed.
-        compares_tests: runs.without_unfit.is_none()
-            && expected_files.is_empty()
-            && !new_names.as_ref().is_some_and(has_moved),
-        ..CrossedSummary::default()
-    };
-    for (index, check) in runs.decisive_run().iter().enumerate() {
-        sum.add(baseline.get(index).copied().flatten(), check);
-    }
+    let corrected = runs.passed_with_corrected_files(baseline);
+    let takes_added = new_names.is_none() && runs.passed_with_added_tests(baseline).is_some();
     let unfit: Vec<String> = match &runs.without_unfit {
-        Some((unfit, _)) => unfit.iter().cloned().collect(),
-        None => Vec::new(),
+        Some((unfit, _)) if corrected.is_none() => unfit.iter().cloned().collect(),
+        _ => Vec::new(),
     };
     let shared: Vec<String> = if runs.is_decided_by_shared() {
         let shared = files.iter().filter(|file| file.side == ProjectSide::Shared);
@@ -138,11 +194,26 @@ pub fn conclude(
     } else {
         Vec::new()
     };
+    let checks = corrected.unwrap_or_else(|| runs.decisive_run(baseline).to_vec());
+    let mut sum = CrossedSummary {
+        expected: expected.clone(),
+        // With other files in their place, different tests are executed.
+        compares_tests: unfit.is_empty()
+            && expected_files.is_empty()
+            && !new_names.as_ref().is_some_and(has_moved),
+        ..CrossedSummary::default()
+    };
+    for (index, check) in checks.iter().enumerate() {
+        sum.add(baseline.get(index).copied().flatten(), check);
+    }
     let (result, reason) = match () {
         () if sum.fails_again => (
             CrossedResult::StillFailing,
             sum.describe_still_failing(files),
         ),
+        () if !sum.unrunnable.is_empty() => {
+            (CrossedResult::TestsDoNotFit, sum.describe_unrunnable())
+        }
         () if sum.is_undecided => (CrossedResult::Undecided, sum.describe_undecided()),
         () if !unfit.is_empty() => (
             CrossedResult::TestsDoNotFit,
@@ -158,15 +229,13 @@ pub fn conclude(
                 join_names(&shared)
             ),
         ),
+        () if takes_added => (
+            CrossedResult::Passed,
+            "the checks also pass with the original tests and the added ones".to_owned(),
+        ),
         () => (CrossedResult::Passed, describe_passed(new_names.as_deref())),
     };
     let paths = files.iter().map(|file| file.path.clone());
-    let renamed = runs.renamed.filter(|(_, checks)| is_passed(checks));
-    let checks = match (renamed, runs.without_unfit, runs.with_attempts_shared) {
-        (Some((_, checks)), _, _) | (None, Some((_, checks)), _) => checks,
-        (None, None, Some(checks)) if !ran_tests(&runs.original) || is_passed(&checks) => checks,
-        _ => runs.original,
-    };
     CrossedReport {
         result,
         reason,
@@ -206,6 +275,8 @@ struct CrossedSummary<'a> {
     is_undecided: bool,
     still_failing: BTreeSet<String>,
     undecided: BTreeSet<String>,
+    /// Checks of which no original test could be executed.
+    unrunnable: Vec<String>,
     /// Checks that decide without naming tests, with the reasons.
     reasons: Vec<String>,
 }
@@ -245,7 +316,15 @@ impl CrossedSummary<'_> {
 
     fn add_failed(&mut self, before: Option<&CheckReport>, check: &CheckReport) {
         let label = check.label();
+        if before.is_some_and(|before| fits_no_test(before, check)) {
+            self.unrunnable.push(label.to_owned());
+            return;
+        }
         let Some(failed) = named_failures(check) else {
+            if before.is_some_and(|before| fails_without_failed_test(before, check)) {
+                self.mark_undecided(check, "fails, although all original tests pass");
+                return;
+            }
             let fails_as_before = before.is_some_and(|before| {
                 before.status.is_failure()
                     && (check.failures.is_empty() || signature::is_within(check, before))
@@ -259,9 +338,10 @@ impl CrossedSummary<'_> {
             return;
         };
         let failed_before = before.and_then(|before| Some((before, named_failures(before)?)));
+        let passed = unexpected_passes(before, check);
         for id in failed
             .into_iter()
-            .filter(|id| !self.expected.has_test(id))
+            .filter(|id| !self.expected.has_test(id) && !passed.contains(id))
             .collect::<Vec<_>>()
         {
             let again = failed_before.as_ref().is_some_and(|(before, ids)| {
@@ -302,6 +382,14 @@ impl CrossedSummary<'_> {
         format!("with the original tests, {what}; changes to {kind} do not count ({changed})")
     }
 
+    fn describe_unrunnable(&self) -> String {
+        let labels: Vec<String> = self.unrunnable.iter().map(|it| format!("`{it}`")).collect();
+        format!(
+            "the original tests of {} cannot be run against this work",
+            join_names(&labels)
+        )
+    }
+
     fn describe_undecided(&self) -> String {
         let tests: Vec<String> = self.undecided.iter().cloned().collect();
         let mut parts = self.reasons.clone();
@@ -331,6 +419,20 @@ fn has_become_unfit(before: &CheckReport, now: &CheckReport, id: &str) -> bool {
             .join("\n")
     };
     IS_UNFIT.is_match(&messages(now)) && !IS_UNFIT.is_match(&messages(before))
+}
+
+/// Whether no original test fits the work: none is executed, or each fails because of a missing name, although tests
+/// were executed before.
+fn fits_no_test(before: &CheckReport, now: &CheckReport) -> bool {
+    let ran_before = before
+        .tests
+        .as_ref()
+        .is_some_and(|tests| tests.executed > 0);
+    let Some(tests) = now.tests.as_ref().filter(|tests| tests.executed > 0) else {
+        return ran_before && now.status == CheckStatus::Fail;
+    };
+    let failed = named_failures(now).filter(|_| ran_before && tests.passed == 0);
+    failed.is_some_and(|failed| failed.iter().all(|id| has_become_unfit(before, now, id)))
 }
 
 /// Messages about a name that does not exist or takes different arguments.

@@ -6,12 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use selvedge_core::crossing::{
     BaseFiles, CrossedFile, CrossedRuns, ExpectedChanges, NextRun, ProjectSide, RenamedOriginals,
-    Replacement, conclude, content_filter, name_changed, next_run, report_all_expected,
-    scripts_among,
+    Replacement, accept_unexpected_passes, conclude, content_filter, is_plain_test, name_changed,
+    next_run, report_all_expected, scripts_among,
 };
 use selvedge_core::guard::ChangedFile;
 use selvedge_core::machine::excuse_known_failures;
@@ -61,6 +62,10 @@ pub(super) struct Originals {
     files: Vec<CrossedFile>,
     /// The same with files that the attempt renamed.
     renamed: Option<RenamedOriginals>,
+    /// Plain test files, among `files`, that the attempt added.
+    added_tests: BTreeSet<String>,
+    /// Files that the attempt deleted.
+    deleted: BTreeSet<String>,
 }
 
 impl CrossVerification<'_> {
@@ -74,6 +79,8 @@ impl CrossVerification<'_> {
         let Originals {
             mut files,
             mut renamed,
+            added_tests,
+            deleted,
         } = originals;
         let expected_files = self.expected.extract_files(&mut files);
         if let Some(renamed) = &mut renamed {
@@ -88,27 +95,39 @@ impl CrossVerification<'_> {
         );
         self.progress.on_activity(Activity::Note(what));
         let mut runs = CrossedRuns {
-            original: self
-                .run_with_originals("crossed", &files, delivered)
-                .await?,
+            deleted,
+            original: Box::pin(self.run_with_originals("crossed", &files, delivered)).await?,
             ..CrossedRuns::default()
         };
+        let known = self.baseline;
+        let baseline: Vec<Option<&CheckReport>> = known.iter().map(Option::as_ref).collect();
         loop {
-            match next_run(&files, renamed.is_some(), &runs) {
+            let has_added = !added_tests.is_empty();
+            match next_run(&files, renamed.is_some(), has_added, &baseline, &runs) {
                 NextRun::Done => break,
+                NextRun::WithAddedTests => {
+                    let others = files
+                        .iter()
+                        .filter(|file| !added_tests.contains(&file.path));
+                    let others: Vec<CrossedFile> = others.cloned().collect();
+                    let checks =
+                        Box::pin(self.run_with_originals("crossed-added", &others, delivered))
+                            .await?;
+                    runs.with_added_tests = Some(checks);
+                }
                 NextRun::WithNewNames => {
                     let RenamedOriginals { names, files } = renamed.clone().unwrap_or_default();
-                    let checks = self
-                        .run_with_originals("crossed-renamed", &files, delivered)
-                        .await?;
+                    let checks =
+                        Box::pin(self.run_with_originals("crossed-renamed", &files, delivered))
+                            .await?;
                     runs.renamed = Some((names, checks));
                 }
                 NextRun::WithAttemptsShared => {
                     let tests = files.iter().filter(|file| file.side == ProjectSide::Test);
                     let tests: Vec<CrossedFile> = tests.cloned().collect();
-                    let checks = self
-                        .run_with_originals("crossed-shared", &tests, delivered)
-                        .await?;
+                    let checks =
+                        Box::pin(self.run_with_originals("crossed-shared", &tests, delivered))
+                            .await?;
                     runs.with_attempts_shared = Some(checks);
                 }
                 NextRun::WithoutUnfit(unfit) => {
@@ -118,19 +137,17 @@ impl CrossVerification<'_> {
                         !is_attempts && !unfit.contains(&file.path)
                     });
                     let fitting: Vec<CrossedFile> = fitting.cloned().collect();
-                    let checks = self
-                        .run_with_originals("crossed-fitting", &fitting, delivered)
-                        .await?;
+                    let checks =
+                        Box::pin(self.run_with_originals("crossed-fitting", &fitting, delivered))
+                            .await?;
                     runs.without_unfit = Some((unfit, checks));
                 }
             }
         }
-        let baseline: Vec<Option<&CheckReport>> =
-            self.baseline.iter().map(Option::as_ref).collect();
         Ok(Some(conclude(
             &files,
             &baseline,
-            runs,
+            &runs,
             &self.expected,
             expected_files,
         )))
@@ -183,6 +200,7 @@ impl CrossVerification<'_> {
         for (index, check) in checks.iter_mut().enumerate() {
             let before = self.baseline.get(index).and_then(Option::as_ref);
             excuse_known_failures(self.known_failures, before, check);
+            accept_unexpected_passes(before, check);
             self.expected.excuse(check);
         }
         // Compiled versions of these tests would block folders that the attempt replaced.
@@ -212,6 +230,7 @@ impl CrossVerification<'_> {
             limit: self.limit,
             progress: self.progress,
             cancel: self.cancel,
+            spent_ms: AtomicU64::new(0),
         };
         for (index, (step, check)) in self.steps.iter().zip(checks).enumerate() {
             let before = self.baseline.get(index).and_then(Option::as_ref);
@@ -304,7 +323,22 @@ impl CrossedTrees<'_> {
                 files.retain(|file| !added_scripts.contains(&file.path));
                 files.extend(added_scripts.iter().cloned().map(CrossedFile::removed));
             }
-            Ok(Originals { files, renamed })
+            let is_added = |file: &&CrossedFile| {
+                let mut changes = changes.iter().filter(|change| change.before.is_none());
+                is_plain_test(file)
+                    && !added_scripts.contains(&file.path)
+                    && changes.any(|change| change.path == file.path)
+            };
+            let added = files.iter().filter(is_added);
+            let added_tests = added.map(|file| file.path.clone()).collect();
+            let gone = changes.iter().filter(|change| change.after.is_none());
+            let deleted = gone.map(|change| change.path.to_owned()).collect();
+            Ok(Originals {
+                files,
+                renamed,
+                added_tests,
+                deleted,
+            })
         };
         run_blocking(&self.trees.workspace, "cannot compare the trees", find).await
     }

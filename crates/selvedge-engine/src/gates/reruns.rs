@@ -1,21 +1,25 @@
 //! Runs failed checks again, one at a time and on the byte-identical tree, as [`selvedge_core::flakiness`] requires.
 //! The caller interprets the results. If the runner accepts a selection of tests, only the failed ones are run, as
-//! long as they fail again.
+//! long as they fail again. The time of reruns that fail again is bounded.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use selvedge_core::flakiness::{self, RerunDecision, RerunResults};
-use selvedge_core::machine::{fails_again, is_old_failure, new_failures};
-use selvedge_core::model::{CheckReport, CheckStatus, Step};
+use selvedge_core::machine::{fails_again, is_old_failure, may_be_flaky, new_failures};
+use selvedge_core::model::{CheckReport, CheckStatus};
 use tokio_util::sync::CancellationToken;
 
-use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext, check_report};
+use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext, check_report, millis};
 use super::trees::VerificationTrees;
 use super::verification::passed_in_baseline;
 use crate::activity::{Activity, Progress};
 use crate::check_error::CheckError;
 use crate::checks::{CheckOutcome, ScriptFolder, select_tests};
+
+/// Total time of failing reruns after which a failure that was reproduced is not reproduced again.
+const REPRODUCING: Duration = Duration::from_secs(10);
 
 /// Context of reruns.
 pub(super) struct CheckReruns<'a> {
@@ -26,6 +30,8 @@ pub(super) struct CheckReruns<'a> {
     pub(super) limit: Duration,
     pub(super) progress: &'a dyn Progress,
     pub(super) cancel: &'a CancellationToken,
+    /// Total time of all runs so far, in milliseconds.
+    pub(super) spent_ms: AtomicU64,
 }
 
 impl CheckReruns<'_> {
@@ -38,7 +44,7 @@ impl CheckReruns<'_> {
         check: &mut CheckReport,
     ) -> Result<(), CheckError> {
         let is_old = before.is_some_and(|before| is_old_failure(before, check));
-        if is_old || !may_be_flaky(numbered.step, check) {
+        if is_old || !may_be_flaky(check) {
             return Ok(());
         }
         let baseline = before
@@ -58,6 +64,7 @@ impl CheckReruns<'_> {
             };
             match flakiness::next_rerun(seen) {
                 RerunDecision::Done(_) => return Ok(()),
+                RerunDecision::RerunOnAttempt if self.is_reproduced(check) => return Ok(()),
                 RerunDecision::RerunOnAttempt => {
                     let name = format!("again-{}", check.reruns.len() + 1);
                     let argv = selection.clone().filter(|_| !check.reruns.contains(&true));
@@ -99,6 +106,12 @@ impl CheckReruns<'_> {
         }
     }
 
+    /// Whether the failure was reproduced, and reproducing it once more would take too long.
+    fn is_reproduced(&self, check: &CheckReport) -> bool {
+        let spent = Duration::from_millis(self.spent_ms.load(Ordering::Relaxed));
+        !check.reruns.is_empty() && !check.reruns.contains(&true) && spent > REPRODUCING
+    }
+
     async fn run_once(
         &self,
         numbered: IndexedStep<'_>,
@@ -114,17 +127,15 @@ impl CheckReruns<'_> {
         });
         let place = self.context.with_prefix(name);
         place.reset(self.progress, self.cancel).await?;
-        let deadline = CheckDeadline::new(Instant::now() + self.limit);
-        place
+        let began = Instant::now();
+        let deadline = CheckDeadline::new(began + self.limit);
+        let finding = place
             .run_check_with(numbered, argv, &deadline, self.progress, self.cancel)
-            .await
+            .await;
+        self.spent_ms
+            .fetch_add(millis(began.elapsed()), Ordering::Relaxed);
+        finding
     }
-}
-
-/// Whether a rerun can help: only checks that run a program can be flaky, and one that timed out would time out again.
-fn may_be_flaky(step: &Step, check: &CheckReport) -> bool {
-    let runs = step.kind.executes();
-    runs && check.status == CheckStatus::Fail
 }
 
 /// Whether it passed; `None` if it could not be run.

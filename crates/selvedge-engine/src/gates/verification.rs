@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -382,6 +383,7 @@ impl Verification {
             limit: self.limit,
             progress,
             cancel,
+            spent_ms: AtomicU64::new(0),
         };
         let VerificationPlan::Steps { steps } = &self.plan else {
             return Ok(());

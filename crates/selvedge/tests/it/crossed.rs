@@ -100,6 +100,84 @@ fn crossed_run_accepts_only_declared_test_changes() {
     }
 }
 
+/// Runs a test for each `test_NAME.py`, which passes if `NAME.py` is good, and requires one for each source.
+const COVERED: &str = r#"#!/bin/sh
+failed=0
+set -- test_*.py
+echo "running $# tests"
+for test; do
+    result=ok; grep -q good "${test#test_}" || { result=FAILED; failed=$((failed + 1)); }
+    echo "test ${test%.py} ... $result"
+done
+verdict=ok; [ "$failed" -gt 0 ] && verdict=FAILED
+echo; echo "test result: $verdict. $(($# - failed)) passed; $failed failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s"
+[ "$failed" -eq 0 ] || exit 1
+for source in [!t]*.py; do
+    [ -e "test_$source" ] || { echo "coverage of $source is too low"; exit 1; }
+done
+"#;
+
+#[test]
+fn crossed_run_settles_coverage_with_added_test_files() {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    env.write("a.py", "bad\n");
+    env.write("test_a.py", "x\n");
+    env.create_repo();
+    let runner = env.root().join("covered.sh");
+    std::fs::write(&runner, COVERED).unwrap();
+    make_executable(&runner);
+    let work = agent(
+        &env,
+        "for it in a b; do echo good > $it.py; echo x >> test_$it.py; done",
+    );
+    let out = run_json(
+        &env,
+        &work,
+        &runner.display().to_string(),
+        &["--retries", "0"],
+    );
+    out.assert_code(0);
+    let crossed = out.json()["verification_report"]["crossed"].clone();
+    let reason = crossed["reason"].as_str().unwrap();
+    assert!(
+        reason.ends_with("the original tests and the added ones"),
+        "{reason}"
+    );
+}
+
+/// Reports unused imports of `sys`, unless `ruff.toml` ignores them.
+const LINTER: &str = r#"#!/bin/sh
+grep -qs ignore ruff.toml && exit 0
+found=$(grep -rln 'import sys' --include=*.py . | sed 's/^..//; s/$/:1:8: F401 [*] `sys` imported but unused/')
+[ -z "$found" ] && echo "All checks passed!" && exit 0
+echo "$found"; echo "Found $(echo "$found" | wc -l) errors."
+exit 1
+"#;
+
+#[test]
+fn crossed_run_accepts_findings_corrected_in_test_files() {
+    for (work, code) in [
+        ("sed -i '/import sys/d' m.py tests/test_m.py", 0),
+        (
+            "sed -i '/import sys/d' tests/test_m.py; echo 'ignore = [1]' > ruff.toml",
+            7,
+        ),
+    ] {
+        let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+        env.write("m.py", "import sys\nx = 1\n");
+        env.write("tests/test_m.py", "import sys\nfrom m import x\n");
+        env.create_repo();
+        let linter = env.root().join("ruff");
+        std::fs::write(&linter, LINTER).unwrap();
+        make_executable(&linter);
+        let check = format!("{} check", linter.display());
+        let out = run_json(&env, &agent(&env, work), &check, &["--retries", "0"]);
+        out.assert_code(code);
+        let crossed = out.json()["verification_report"]["crossed"].clone();
+        assert_eq!(crossed["result"] == "passed", code == 0, "{crossed}");
+    }
+}
+
 #[test]
 fn expect_test_changes_rejects_malformed_glob() {
     let (env, changes) = greeting();

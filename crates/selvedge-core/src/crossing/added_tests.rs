@@ -1,0 +1,188 @@
+//! Decides whether a run with the attempt's added test files can settle what the original tests alone cannot: a
+//! required coverage, or a test that requires a test file for each source.
+
+use std::collections::BTreeSet;
+
+use super::expected::named_failures;
+use super::sides::{CrossedFile, ProjectSide};
+use crate::comparison::message::is_about;
+use crate::comparison::test_regression::{executed_ids, find_unexecuted, ids};
+use crate::guard::Pattern;
+use crate::model::{CheckReport, CheckStatus};
+
+/// Whether a file is a test file that only a test runner loads, by its name. Such a file may be added to the originals.
+pub fn is_plain_test(file: &CrossedFile) -> bool {
+    file.side == ProjectSide::Test && TEST_FILE.is_match(&file.path)
+}
+
+static TEST_FILE: Pattern = Pattern::new(concat!(
+    r"(?:^|/)(?:test_\w+\.py|\w+_test\.(?:py|go|rb|exs)|test_\w+\.rb|\w+_spec\.rb|\w+Test\.(?:php|java|kt)",
+    r"|[\w.-]+[._-](?:test|spec)\.[cm]?[jt]sx?)$",
+));
+
+/// Whether added test files may let the failed checks of a run pass.
+pub(super) fn may_settle(baseline: &[Option<&CheckReport>], original: &[CheckReport]) -> bool {
+    let mut failed = with_baseline(baseline, original).filter(|(_, check)| is_unsettled(check));
+    failed.all(|(before, check)| {
+        check.status == CheckStatus::Fail
+            && before.is_some_and(|before| {
+                fails_by_coverage(before, check) || fails_beside_files(before, check)
+            })
+    })
+}
+
+/// Whether the run with the added test files settles the failed checks of the one without them.
+pub(super) fn has_settled(
+    baseline: &[Option<&CheckReport>],
+    original: &[CheckReport],
+    with_added: &[CheckReport],
+) -> bool {
+    let pairs = with_baseline(baseline, original).zip(with_added);
+    let mut pairs = pairs.filter(|((_, check), _)| named_failures(check).is_some());
+    pairs.all(|((before, _), now)| before.is_some_and(|before| passes_each_test(before, now)))
+}
+
+/// Whether all original tests pass, and the command fails nevertheless.
+pub(super) fn fails_without_failed_test(before: &CheckReport, check: &CheckReport) -> bool {
+    let (Some(then), Some(now)) = (&before.tests, &check.tests) else {
+        return false;
+    };
+    now.complete
+        && now.failed == 0
+        && now.executed > 0
+        && then.complete
+        && find_unexecuted(then, Some(now), check.evidence).is_none()
+}
+
+fn fails_by_coverage(before: &CheckReport, check: &CheckReport) -> bool {
+    static COVERAGE: Pattern = Pattern::new(r"(?i)coverage");
+    fails_without_failed_test(before, check) && COVERAGE.is_match(&check.output)
+}
+
+/// Whether the only failed tests passed before, and ran in processes or module registries of their own, where an added
+/// test file cannot influence them.
+fn fails_beside_files(before: &CheckReport, check: &CheckReport) -> bool {
+    let Some(failed) = named_failures(check) else {
+        return false;
+    };
+    let passed: BTreeSet<String> = before
+        .tests
+        .iter()
+        .flat_map(|it| ids(&it.passed_ids))
+        .collect();
+    let is_isolated = |id: &String| {
+        let mut records = check.failures.iter().filter(|record| is_about(record, id));
+        records.any(|record| {
+            let tool = record.tool.as_deref();
+            tool.is_some_and(|tool| matches!(tool, "node:test" | "jest" | "vitest"))
+        })
+    };
+    let shares = ["mocha", "isolat", "runInBand"];
+    failed
+        .iter()
+        .all(|id| passed.contains(id) && is_isolated(id))
+        && !shares.iter().any(|word| check.target.contains(word))
+}
+
+fn passes_each_test(before: &CheckReport, now: &CheckReport) -> bool {
+    let tests = before.tests.as_ref().zip(now.tests.as_ref());
+    let Some((then, now)) = tests.filter(|(then, now)| then.has_same_readers(now)) else {
+        return false;
+    };
+    let passed: BTreeSet<String> = ids(&now.passed_ids).collect();
+    executed_ids(then).is_some_and(|then| then.is_subset(&passed))
+}
+
+fn is_unsettled(check: &CheckReport) -> bool {
+    !matches!(check.status, CheckStatus::Pass | CheckStatus::Skip)
+}
+
+fn with_baseline<'a>(
+    baseline: &'a [Option<&'a CheckReport>],
+    checks: &'a [CheckReport],
+) -> impl Iterator<Item = (Option<&'a CheckReport>, &'a CheckReport)> {
+    let before = baseline.iter().copied().chain(std::iter::repeat(None));
+    before.zip(checks)
+}
+
+#[cfg(test)]
+mod tests {
+    use selvedge_digest::{Failure, TestIds, TestSummary};
+
+    use super::*;
+    use crate::model::{Step, StepKind};
+
+    #[test]
+    fn plain_test_by_its_name() {
+        let is_plain = |path: &str| is_plain_test(&CrossedFile::removed(path.to_owned()));
+        for path in [
+            "tests/test_a.py",
+            "a_test.go",
+            "src/a.test.tsx",
+            "spec/a_spec.rb",
+            "tests/ATest.php",
+        ] {
+            assert!(is_plain(path), "{path}");
+        }
+        for path in [
+            "conftest.py",
+            "tests/__init__.py",
+            "tests/json.py",
+            "jest.config.js",
+            "tests/run.sh",
+            "pytest.ini",
+        ] {
+            assert!(!is_plain(path), "{path}");
+        }
+    }
+
+    fn check(passed: &[&str], failed: &[&str], tool: &str, output: &str) -> CheckReport {
+        let list = |ids: &[&str]| TestIds {
+            ids: ids.iter().map(|&id| id.to_owned()).collect(),
+            omitted: 0,
+        };
+        let tests = TestSummary {
+            executed: (passed.len() + failed.len()) as u64,
+            passed: passed.len() as u64,
+            failed: failed.len() as u64,
+            complete: true,
+            passed_ids: list(passed),
+            failed_ids: list(failed),
+            ..TestSummary::default()
+        };
+        let failure = |id: &&str| Failure {
+            id: Some((*id).to_owned()),
+            tool: Some(tool.to_owned()),
+            ..Failure::default()
+        };
+        CheckReport {
+            tests: Some(tests),
+            output: output.to_owned(),
+            failures: failed.iter().map(failure).collect(),
+            ..CheckReport::new(&Step::new(StepKind::Command, "npm test"), CheckStatus::Fail)
+        }
+    }
+
+    #[test]
+    fn added_tests_settle_coverage_and_isolated_tests_that_passed() {
+        let before = check(&["a"], &["b"], "jest", "");
+        let settles = |now: CheckReport| may_settle(&[Some(&before)], &[now]);
+        let low = "coverage threshold for lines (100%) not met";
+        assert!(settles(check(&["a", "b"], &[], "jest", low)));
+        assert!(settles(check(&["b"], &["a"], "node:test", "")));
+        // Another reason, fewer tests, the bug itself, and tests that share a process.
+        assert!(!settles(check(&["a", "b"], &[], "jest", "smoke.sh failed")));
+        assert!(!settles(check(&["b"], &[], "jest", low)));
+        assert!(!settles(check(&["a"], &["b"], "node:test", low)));
+        assert!(!settles(check(&["b"], &["a"], "pytest", "")));
+    }
+
+    #[test]
+    fn added_tests_leave_every_original_test_passing() {
+        let before = check(&["a", "b"], &[], "jest", "");
+        let original = [check(&["b"], &["a"], "jest", "")];
+        let settled = |now| has_settled(&[Some(&before)], &original, &[now]);
+        assert!(settled(check(&["a", "b", "c"], &[], "jest", "")));
+        assert!(!settled(check(&["b", "c", "d"], &[], "jest", "")));
+    }
+}
