@@ -329,7 +329,7 @@ impl TapParser {
             .subtests
             .pop_if(|test| test.indent == indent && test.name == id);
         if let Some(test) = own {
-            return self.close_subtest(test, outcome, line, findings);
+            return self.close_subtest(&test, outcome, line, findings);
         }
         self.subtests.retain(|test| test.indent < indent);
         let path = self.subtest_path();
@@ -355,7 +355,7 @@ impl TapParser {
     /// The own result of an announced test. None if no part of it was read.
     fn close_subtest(
         &mut self,
-        test: Subtest,
+        test: &Subtest,
         outcome: TestOutcome,
         line: &CleanLine<'_>,
         findings: &mut Findings,
