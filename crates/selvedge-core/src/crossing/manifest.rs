@@ -18,18 +18,32 @@ pub enum MergeResult {
     Unreadable,
 }
 
-/// Decides whether an original dependency is on the test side.
-type IsHelper<'a> = &'a dyn Fn(&Value) -> bool;
+/// Knowledge about the project that decides which side owns parts of a manifest.
+#[derive(Clone, Copy)]
+pub(super) struct ManifestParts<'a> {
+    /// Whether an original dependency is on the test side.
+    pub(super) is_helper: &'a dyn Fn(&Value) -> bool,
+    /// Whether an original source imports a name with this prefix.
+    pub(super) is_imported: &'a dyn Fn(&str) -> bool,
+    /// Whether a folder, relative to the manifest, has a package that existed before and still exists.
+    pub(super) is_package: &'a dyn Fn(&str) -> bool,
+    /// Whether a folder, relative to the root, did not exist before.
+    pub(super) is_new_folder: &'a dyn Fn(&str) -> bool,
+}
 
-/// Merges a changed manifest; `None` for a file that is not a manifest. `is_imported` reports whether an original
-/// source imports a name with the given prefix, `is_new_folder`
-/// whether a folder did not exist.
-pub(super) fn merge(
-    change: &ChangedFile<'_>,
-    is_helper: IsHelper<'_>,
-    is_imported: &dyn Fn(&str) -> bool,
-    is_new_folder: &dyn Fn(&str) -> bool,
-) -> Option<MergeResult> {
+/// Whether a new Cargo workspace has members that existed before: it would decide their settings and dependencies.
+pub(super) fn claims_packages(change: &ChangedFile<'_>, is_package: &dyn Fn(&str) -> bool) -> bool {
+    let format = ManifestFormat::of(change.path).filter(|it| *it == ManifestFormat::Cargo);
+    let manifest = format.and_then(|format| format.read(change.after?));
+    let members = manifest
+        .as_ref()
+        .map(|manifest| &manifest["workspace"]["members"]);
+    let mut members = members.and_then(Value::as_array).into_iter().flatten();
+    members.any(|member| member.as_str().is_some_and(is_package))
+}
+
+/// Merges a changed manifest; `None` for a file that is not a manifest.
+pub(super) fn merge(change: &ChangedFile<'_>, parts: &ManifestParts<'_>) -> Option<MergeResult> {
     let format = ManifestFormat::of(change.path)?;
     let before = match change.before {
         None => Some(format.empty()),
@@ -41,15 +55,15 @@ pub(super) fn merge(
     };
     let merged = if format == ManifestFormat::TsConfig {
         let is_new = |path: &str| {
-            join(folder_of(change.path), path).is_some_and(|folder| is_new_folder(&folder))
+            join(folder_of(change.path), path).is_some_and(|folder| (parts.is_new_folder)(&folder))
         };
         aliases::merge_references(
-            aliases::merge_aliases(&before, &after, is_imported),
+            aliases::merge_aliases(&before, &after, parts.is_imported),
             &after,
             &is_new,
         )
     } else {
-        format.merge(&before, &after, is_helper)
+        format.merge(&before, &after, *parts)
     };
     if merged == after {
         return Some(MergeResult::Same);
@@ -59,6 +73,23 @@ pub(super) fn merge(
             .write(&merged)
             .map_or(MergeResult::Unreadable, MergeResult::Merged),
     )
+}
+
+/// The parts of a manifest that configure checks, as text; `None` for a file without such parts. Scripts are not
+/// included.
+pub(super) fn text_for_checks(path: &str, text: &str) -> Option<String> {
+    let format = ManifestFormat::of(path)?;
+    match format {
+        ManifestFormat::PackageJson | ManifestFormat::Pyproject => {
+            let whole = format.read(text.as_bytes()).unwrap_or_default();
+            Some(format.owned_by_checks("", &whole).to_string())
+        }
+        ManifestFormat::SetupCfg => {
+            let whole = format.read(text.as_bytes()).unwrap_or_default();
+            ini::write(&format.owned_by_checks("", &whole))
+        }
+        _ => None,
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,11 +163,11 @@ impl ManifestFormat {
         }
     }
 
-    fn merge(self, before: &Value, after: &Value, is_helper: IsHelper<'_>) -> Value {
+    fn merge(self, before: &Value, after: &Value, parts: ManifestParts<'_>) -> Value {
         if let (Self::GoMod, Value::Array(before), Value::Array(after)) = (self, before, after) {
             return Value::Array(go_mod(before, after));
         }
-        self.merge_table("", before, after, is_helper)
+        self.merge_table("", before, after, parts)
     }
 
     /// Descends to the keys that one side owns as a whole.
@@ -145,7 +176,7 @@ impl ManifestFormat {
         at: &str,
         before: &Value,
         after: &Value,
-        is_helper: IsHelper<'_>,
+        parts: ManifestParts<'_>,
     ) -> Value {
         let (empty, none) = (serde_json::Map::new(), Value::Null);
         let before = before.as_object().unwrap_or(&empty);
@@ -163,15 +194,17 @@ impl ManifestFormat {
             let decided = match self.owner(&path, new.or(old).unwrap_or(&none)) {
                 KeyOwner::Base => old.cloned(),
                 KeyOwner::Attempt => new.cloned(),
+                KeyOwner::Members => merge_members(old, new, parts.is_package),
+                KeyOwner::EntryPoints => merge_entry_points(old, new),
                 owner @ (KeyOwner::Dependencies | KeyOwner::TestDependencies) => {
                     let (old, wanted) = (old.unwrap_or(&none), new.unwrap_or(&none));
                     let takes_new = owner == KeyOwner::Dependencies;
-                    let whole = merge_dependencies(old, wanted, takes_new, is_helper);
+                    let whole = merge_dependencies(old, wanted, takes_new, parts.is_helper);
                     (!whole.is_empty() || new.is_some()).then_some(Value::Object(whole))
                 }
                 KeyOwner::Mixed => {
                     let (old, wanted) = (old.unwrap_or(&none), new.unwrap_or(&none));
-                    let whole = self.merge_table(&path, old, wanted, is_helper);
+                    let whole = self.merge_table(&path, old, wanted, parts);
                     let is_empty = whole.as_object().is_some_and(serde_json::Map::is_empty);
                     (!is_empty || new.is_some()).then_some(whole)
                 }
@@ -181,6 +214,23 @@ impl ManifestFormat {
             }
         }
         Value::Object(merged)
+    }
+
+    /// The parts of a table that the base owns.
+    fn owned_by_checks(self, at: &str, table: &Value) -> Value {
+        let entries = table.as_object().into_iter().flatten();
+        let owned = entries.filter_map(|(key, value)| {
+            let path = match at {
+                "" => key.clone(),
+                at => format!("{at}.{key}"),
+            };
+            match self.owner(&path, value) {
+                KeyOwner::Base if path != "scripts" => Some((key.clone(), value.clone())),
+                KeyOwner::Mixed => Some((key.clone(), self.owned_by_checks(&path, value))),
+                _ => None,
+            }
+        });
+        Value::Object(owned.collect())
     }
 
     fn owner(self, path: &str, value: &Value) -> KeyOwner {
@@ -216,6 +266,10 @@ enum KeyOwner {
     TestDependencies,
     /// Each of its keys separately.
     Mixed,
+    /// Folders of packages: the base for those that existed before, otherwise the attempt.
+    Members,
+    /// Entry points as text: the base for the plugins of runners, otherwise the attempt.
+    EntryPoints,
 }
 
 fn package_json(path: &str) -> KeyOwner {
@@ -316,7 +370,14 @@ fn cargo(path: &str) -> KeyOwner {
     match path {
         "workspace.dependencies" => KeyOwner::Dependencies,
         "package" | "workspace" | "lib" | "target" => KeyOwner::Mixed,
-        "package.autotests"
+        "workspace.members" | "workspace.exclude" | "workspace.default-members" => {
+            KeyOwner::Members
+        }
+        "package.workspace"
+        | "package.edition"
+        | "package.resolver"
+        | "workspace.resolver"
+        | "package.autotests"
         | "package.autobenches"
         | "package.autoexamples"
         | "package.build"
@@ -338,6 +399,9 @@ fn cargo(path: &str) -> KeyOwner {
 }
 
 fn setup_cfg(path: &str) -> KeyOwner {
+    if path == "options.entry_points" {
+        return KeyOwner::EntryPoints;
+    }
     let is_packaging = path == "metadata"
         || path == "options"
         || path.starts_with("options.")
@@ -358,7 +422,7 @@ fn merge_dependencies(
     before: &Value,
     after: &Value,
     takes_new: bool,
-    is_helper: IsHelper<'_>,
+    is_helper: &dyn Fn(&Value) -> bool,
 ) -> serde_json::Map<String, Value> {
     let empty = serde_json::Map::new();
     let before = before.as_object().unwrap_or(&empty);
@@ -398,16 +462,61 @@ fn has_foreign_source(wanted: &Value) -> bool {
     }
 }
 
-/// The attempt's lines with the base's `replace` directives, which redirect a module to another source.
+/// The attempt's list with the base's entries for packages that existed before and still exist.
+fn merge_members(
+    before: Option<&Value>,
+    after: Option<&Value>,
+    is_package: &dyn Fn(&str) -> bool,
+) -> Option<Value> {
+    let entries =
+        |list: Option<&Value>| list.and_then(Value::as_array).cloned().unwrap_or_default();
+    let (old, new) = (entries(before), entries(after));
+    let is_kept = |entry: &Value| entry.as_str().is_some_and(is_package);
+    let mut merged: Vec<Value> = new
+        .iter()
+        .filter(|entry| old.contains(entry) || !is_kept(entry))
+        .cloned()
+        .collect();
+    let dropped = old
+        .iter()
+        .filter(|entry| is_kept(entry) && !new.contains(entry));
+    merged.extend(dropped.cloned());
+    (after.is_some() || !merged.is_empty()).then_some(Value::Array(merged))
+}
+
+/// The attempt's entry points with the base's plugins of pytest.
+fn merge_entry_points(before: Option<&Value>, after: Option<&Value>) -> Option<Value> {
+    let lines = |text: Option<&Value>, wanted: bool| -> String {
+        let mut is_plugin = false;
+        let mut selected = String::new();
+        for line in text.and_then(Value::as_str).unwrap_or_default().lines() {
+            if !line.starts_with([' ', '\t']) && line.contains('=') {
+                is_plugin = line.split('=').next().map(str::trim) == Some("pytest11");
+            }
+            if is_plugin == wanted {
+                selected.push_str(line);
+                selected.push('\n');
+            }
+        }
+        selected
+    };
+    if lines(before, true) == lines(after, true) {
+        return after.cloned();
+    }
+    Some(Value::String(lines(after, false) + &lines(before, true)))
+}
+
+/// The attempt's lines with the base's directives that redirect a module to another source, or select the version of
+/// the language.
 fn go_mod(before: &[Value], after: &[Value]) -> Vec<Value> {
+    const DIRECTIVES: [&str; 5] = ["replace ", "replace(", "go ", "toolchain ", "godebug"];
     let replacements = |lines: &[Value]| {
         let mut inside = false;
         lines
             .iter()
             .map(|line| {
                 let text = line.as_str().unwrap_or_default().trim();
-                let is_replacement =
-                    inside || text.starts_with("replace ") || text.starts_with("replace(");
+                let is_replacement = inside || DIRECTIVES.iter().any(|it| text.starts_with(it));
                 if is_replacement && text.ends_with('(') {
                     inside = true;
                 } else if text == ")" {
@@ -485,7 +594,13 @@ mod tests {
             after: Some(after.as_bytes()),
         };
         let is_helper = |wanted: &Value| wanted["path"] == "../support";
-        match merge(&change, &is_helper, &|name| name == "@/", &|_| false).unwrap() {
+        let parts = ManifestParts {
+            is_helper: &is_helper,
+            is_imported: &|name| name == "@/",
+            is_package: &|folder| folder == "crates/old",
+            is_new_folder: &|_| false,
+        };
+        match merge(&change, &parts).unwrap() {
             MergeResult::Same => "same".to_owned(),
             MergeResult::Unreadable => "unreadable".to_owned(),
             MergeResult::Merged(bytes) => String::from_utf8(bytes).unwrap(),
@@ -580,6 +695,32 @@ mod tests {
             "module a\nrequire b v1\nreplace b => ./b\n",
         );
         assert_eq!(module, "module a\nrequire b v1\n");
+        let module = merged(
+            "go.mod",
+            "module a\ngo 1.22\n",
+            "module a\ngo 1.21\nrequire b v1\n",
+        );
+        assert_eq!(module, "module a\nrequire b v1\ngo 1.22\n");
+        let workspace = merged(
+            "Cargo.toml",
+            "[workspace]\nmembers = ['crates/old', 'crates/gone']\nresolver = '2'\n",
+            "[workspace]\nmembers = ['crates/new']\nexclude = ['crates/old']\nresolver = '1'\n",
+        );
+        let workspace: toml::Table = toml::from_str(&workspace).unwrap();
+        let expected: toml::Table = toml::from_str(
+            "[workspace]\nmembers = ['crates/new', 'crates/old']\nexclude = []\nresolver = '2'\n",
+        )
+        .unwrap();
+        assert_eq!(workspace, expected);
+        let plugin = merged(
+            "setup.cfg",
+            "[options.entry_points]\nconsole_scripts =\n    a = a:main\n",
+            "[options.entry_points]\npytest11 =\n    b = b\nconsole_scripts =\n    a = a:run\n",
+        );
+        assert_eq!(
+            plugin,
+            "[options.entry_points]\nconsole_scripts =\n    a = a:run\n"
+        );
         let setup = merged(
             "setup.cfg",
             "[flake8]\nmax = 79\n",

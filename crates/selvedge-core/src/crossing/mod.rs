@@ -15,6 +15,7 @@ mod expected;
 mod expected_failures;
 mod go_packages;
 mod languages;
+mod loaded_files;
 mod manifest;
 mod namesakes;
 mod namespaces;
@@ -22,6 +23,7 @@ mod outcome;
 mod packages;
 mod product;
 mod project_files;
+mod recipes;
 mod references;
 mod renames;
 mod scripts;
@@ -30,6 +32,7 @@ mod test_names;
 #[cfg(test)]
 mod tests;
 mod workspaces;
+mod wrappers;
 
 pub use added_tests::is_plain_test;
 pub use expected::ExpectedChanges;

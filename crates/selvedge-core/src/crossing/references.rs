@@ -76,6 +76,41 @@ impl References {
         references
     }
 
+    /// Reads only the imports of the source at `path`, not other names of files in it.
+    pub(super) fn imported_by(path: &str, text: &str) -> Self {
+        static IMPORTED: Pattern = Pattern::new(
+            r#"(?:\bfrom|\brequire(?:_relative|_once)?[ \t]*\(?|\binclude(?:_once)?[ \t]*\(?|\bimport[ \t]*\(?|__DIR__[ \t]*\.)[ \t]*["'](?:/)?([^"'\n]+)["']"#,
+        );
+        static MODULE_PATH: Pattern = Pattern::new(
+            r#"#\[path[ \t]*=[ \t]*"([^"\n]+)"[ \t]*\]|\binclude![ \t]*\([ \t]*"([^"\n]+)""#,
+        );
+        let mut references = Self::default();
+        match SourceLanguage::from_path(path) {
+            Some(SourceLanguage::Python) => references.add_python(text),
+            Some(SourceLanguage::Rust) => {
+                references.add_modules(path, text);
+                for module in captures(&MODULE_PATH, text) {
+                    let module = module.trim_start_matches("./");
+                    let token = ReferenceToken::Relative(module.to_owned());
+                    references.0.insert(token);
+                }
+            }
+            Some(SourceLanguage::Shell) => return Self::sourced_by(text),
+            Some(_) => {
+                for imported in captures(&IMPORTED, text) {
+                    let is_relative = imported.starts_with('.') || !imported.starts_with('@');
+                    if is_relative {
+                        references
+                            .0
+                            .insert(ReferenceToken::Relative(imported.to_owned()));
+                    }
+                }
+            }
+            None => {}
+        }
+        references
+    }
+
     /// Reads a shell script, whatever its name.
     pub(super) fn of_script(text: &str) -> Self {
         let mut references = Self::default();
@@ -189,6 +224,16 @@ impl References {
         if !path.is_empty() && !path.contains("..") {
             self.0.insert(ReferenceToken::Suffix(path.to_owned()));
         }
+    }
+
+    /// Words of which one is the needle of every file that a token names.
+    pub(super) fn needles(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().flat_map(|token| match token {
+            ReferenceToken::Relative(path) | ReferenceToken::Suffix(path) => {
+                [name_of(path), stem_of(path)]
+            }
+            ReferenceToken::Name(name) => [name.as_str(), name.as_str()],
+        })
     }
 
     /// Whether a token names the file `target`, from the file at `path`.

@@ -15,7 +15,11 @@ impl<'a> BaseProject<'a> {
             return;
         };
         let named = self.base.keys().filter(|path| globs.is_match(path));
-        let mut unread: Vec<&str> = named.map(String::as_str).collect();
+        self.follow_scripts(named.map(String::as_str).collect());
+    }
+
+    /// Adds scripts, and the files that they source or include.
+    pub(super) fn follow_scripts(&mut self, mut unread: Vec<&'a str>) {
         while let Some(path) = unread.pop() {
             if !self.scripts.insert(path) {
                 continue;

@@ -8,14 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use aho_corasick::AhoCorasick;
 
 use super::config_files::side_of_config;
-use super::manifest::{self, MergeResult};
+use super::manifest::{self, ManifestParts, MergeResult};
 use super::namesakes::index_modules;
 use super::packages::{TestPackages, is_package_manifest};
 use super::product::{Product, is_product_manifest};
 use super::project_files::is_project_manifest;
-use super::references::{ReferenceTarget, References, folder_of, name_of, stem_of};
+use super::recipes::find_made_files;
+use super::references::{ReferenceTarget, References, folder_of, join, name_of, stem_of};
 use super::test_names::find_test_folders;
 use super::workspaces::module_name;
+use super::wrappers::find_wrapped_commands;
 use crate::guard::{
     ChangedFile, Globs, HELPER_NAME, Pattern, SourceLanguage, is_test_path, scripts_of, words_of,
 };
@@ -91,7 +93,8 @@ pub fn content_filter(steps: &[Step]) -> impl Fn(&str) -> bool {
             || is_package_manifest(path)
             || is_project_manifest(path)
             || is_product_manifest(path)
-            || side_of_config(path) == Some(ProjectSide::Test)
+            || side_of_config(path).is_some()
+            || BaseProject::may_be_loaded(path)
             || scripts
                 .as_ref()
                 .is_some_and(|scripts| scripts.is_match(path))
@@ -153,8 +156,9 @@ pub fn find_written_tests(base: &BaseFiles, paths: &[String], steps: &[Step]) ->
     let is_test = |change: &&ChangedFile<'_>| {
         if change.before.is_some() {
             let side = project.side(change, &|_| false);
-            return side == ProjectSide::Test
-                || (side == ProjectSide::Shared && project.tests.contains(change.path));
+            let is_of_tests =
+                || project.tests.contains(change.path) || project.is_data_of_tests(change.path);
+            return side == ProjectSide::Test || (side == ProjectSide::Shared && is_of_tests());
         }
         let is_config = side_of_config(change.path) == Some(ProjectSide::Test);
         is_config || LOADED_WHEN_NEW.is_match(change.path)
@@ -174,7 +178,7 @@ static AUTOLOADED: Pattern = Pattern::new(concat!(
     r"|(?:^|/)(?:node_modules|site-packages|dist-packages|__pycache__)/|(?:^|/)\.envrc$",
     r"|(?:^|/)minitest/[^/]*_plugin\.rb$|(?:^|/)rakelib/[^/]*\.rake$|(?:^|/)\.(?:irb|pry)rc$|(?:^|/)\.bundle/config$",
     r"|(?:^|/)META-INF/services/org\.(?:junit|testng|mockito|assertj|hamcrest|spockframework)[^/]*$",
-    r"|(?:^|/)config/environments/test\.rb$|(?:^|/)(?:org/junit|org/hamcrest|org/mockito|PHPUnit/Framework)/",
+    r"|(?:^|/)config/environments/test\.rb$|\.tsbuildinfo$|(?:^|/)(?:org/junit|org/hamcrest|org/mockito|PHPUnit/Framework)/",
 ));
 
 /// Files that list what the tools of the next pattern skip.
@@ -225,6 +229,8 @@ pub(super) struct BaseProject<'a> {
     pub(super) test_folders: BTreeSet<String>,
     /// Sources of the product that look like helpers of tests.
     doubtful: BTreeSet<&'a str>,
+    /// Files that makefiles have rules for, if the attempt added files.
+    made: BTreeSet<String>,
     /// Whether a check reads all files except ignored ones.
     obeys_ignore_files: bool,
     /// Files, keyed by the last part of the name that imports use.
@@ -255,6 +261,11 @@ impl<'a> BaseProject<'a> {
             added_modules: changes.iter().filter_map(module_name).collect(),
             test_folders: find_test_folders(base),
             doubtful: BTreeSet::new(),
+            made: if changes.iter().any(|change| change.before.is_none()) {
+                find_made_files(base)
+            } else {
+                BTreeSet::new()
+            },
             obeys_ignore_files: words_of(steps)
                 .iter()
                 .any(|word| OBEYS_IGNORE_FILES.is_match(&word.text)),
@@ -265,10 +276,15 @@ impl<'a> BaseProject<'a> {
                 .map(|change| change.path)
                 .collect(),
         };
+        let wrapped = find_wrapped_commands(base, steps);
+        let inner: Vec<Step> = wrapped.iter().map(|command| command.step.clone()).collect();
         project.find_scripts(steps);
         project.find_named_data(steps);
+        project.find_named_data(&inner);
         project.find_setup_files();
         project.find_tests();
+        project.find_wrapped_scripts(&wrapped);
+        project.find_loaded_files(&steps.iter().chain(&inner).collect::<Vec<_>>());
         project.find_referrers(changes);
         project
     }
@@ -409,17 +425,28 @@ impl<'a> BaseProject<'a> {
         !is_go(path) || (!has(folder_of(path), true) && has(folder_of(test), false))
     }
 
+    /// Whether tests name this data, and no source does.
+    fn is_data_of_tests(&self, path: &str) -> bool {
+        let users = self.referrers.get(path).copied().unwrap_or_default();
+        SourceLanguage::from_path(path).is_none() && users.tests && !users.work
+    }
+
     fn refers_to_code(&self, path: &str, references: &References) -> bool {
         let code = self
             .base
             .keys()
             .filter(|other| SourceLanguage::from_path(other).is_some());
         let mut work = code.filter(|other| !self.tests.contains(other.as_str()));
-        work.any(|other| references.contains(path, &ReferenceTarget::new(other)))
+        work.any(|other| {
+            is_same_package(path, other) || references.contains(path, &ReferenceTarget::new(other))
+        })
     }
 
     /// Reads the references of those sources of the base that contain the name of a changed file.
-    fn read_references(&self, changed: &[ReferenceTarget<'a>]) -> Vec<(&'a str, References)> {
+    pub(super) fn read_references(
+        &self,
+        changed: &[ReferenceTarget<'a>],
+    ) -> Vec<(&'a str, References)> {
         let mut needles: BTreeSet<&str> = changed.iter().map(ReferenceTarget::needle).collect();
         // Data may be found by listing its folder.
         let data = changed
@@ -545,15 +572,26 @@ impl<'a> BaseProject<'a> {
         if self.packages.contains(change.path) {
             return crossed(ProjectSide::Test, Replacement::Base);
         }
-        let is_helper = |wanted: &_| self.packages.contains_dependency(change.path, wanted);
-        let is_imported = |name: &str| self.imports_name(name);
-        let is_new_folder = |folder: &str| !folder.is_empty() && !self.has_folder(folder);
+        // Manifests in folders where packages are looked up decide which code an import loads.
+        if AUTOLOADED.is_match(change.path) {
+            return crossed(ProjectSide::Test, Replacement::Base);
+        }
+        let is_package = |folder: &str| self.has_package(change.path, folder);
+        let parts = ManifestParts {
+            is_helper: &|wanted| self.packages.contains_dependency(change.path, wanted),
+            is_imported: &|name| self.imports_name(name),
+            is_package: &is_package,
+            is_new_folder: &|folder| !folder.is_empty() && !self.has_folder(folder),
+        };
         let merged = self
             .merge_workspace(change)
-            .or_else(|| manifest::merge(change, &is_helper, &is_imported, &is_new_folder));
+            .or_else(|| manifest::merge(change, &parts));
         if let Some(merged) = merged {
             return match merged {
-                _ if change.before.is_none() && self.is_test_by_name(change.path) => {
+                _ if change.before.is_none()
+                    && (self.is_test_by_name(change.path)
+                        || manifest::claims_packages(change, &is_package)) =>
+                {
                     crossed(ProjectSide::Test, Replacement::Base)
                 }
                 // A new manifest in a new folder cannot affect files that existed before.
@@ -587,6 +625,16 @@ impl<'a> BaseProject<'a> {
             .filter(|path| SourceLanguage::from_path(path) == Some(SourceLanguage::JavaScript));
         let mut texts = sources.filter_map(|path| self.text(path));
         texts.any(|text| quoted.iter().any(|quoted| text.contains(quoted)))
+    }
+
+    /// Whether a folder, named relative to the manifest, has a Cargo package that the attempt kept.
+    fn has_package(&self, manifest: &str, folder: &str) -> bool {
+        let package = join(folder_of(manifest), folder).and_then(|it| join(&it, "Cargo.toml"));
+        package.is_some_and(|package| {
+            package != manifest
+                && self.base.contains_key(&package)
+                && !self.removed.contains(package.as_str())
+        })
     }
 
     fn has_folder_of(&self, path: &str) -> bool {
@@ -656,6 +704,7 @@ impl<'a> BaseProject<'a> {
             || self.declares_other_module(path)
             || self.shadows_source(path)
             || is_installed(path)
+            || self.made.contains(path)
         {
             return ProjectSide::Test;
         }
@@ -668,6 +717,18 @@ impl<'a> BaseProject<'a> {
         }
         ProjectSide::Work
     }
+}
+
+/// Whether two sources see each other without imports, in languages with packages of several files.
+fn is_same_package(path: &str, other: &str) -> bool {
+    let language = SourceLanguage::from_path(path);
+    language == SourceLanguage::from_path(other)
+        && match language {
+            Some(SourceLanguage::Go) => folder_of(path) == folder_of(other),
+            // `src/test/java/shop` and `src/main/java/shop`
+            Some(SourceLanguage::Curly) => name_of(folder_of(path)) == name_of(folder_of(other)),
+            _ => false,
+        }
 }
 
 fn is_go(path: &str) -> bool {

@@ -1123,3 +1123,355 @@ fn originals_follow_names_with_marks() {
         [pair("test/roman_test.rb", expected)]
     );
 }
+
+/// The side of the first changed file, for a project with one changed file.
+fn side_of(command: &str, base: Texts<'_>, path: &str, after: &str) -> Option<ProjectSide> {
+    let found = sides(command, base, &[(path, after)]);
+    found
+        .into_iter()
+        .find(|(it, _)| it == path)
+        .map(|(_, side)| side)
+}
+
+#[test]
+fn sides_scripts_behind_wrappers() {
+    use ProjectSide::{Shared, Test};
+    let files = |more: &[(&'static str, &'static str)]| {
+        let mut files = vec![
+            ("calc.py", "def total(items):\n    return 0\n"),
+            ("calc.js", "exports.total = () => 0;\n"),
+            (
+                "run.py",
+                "from calc import total\nassert total([1, 2]) == 3\n",
+            ),
+            (
+                "run.js",
+                "if (require('./calc').total([1]) !== 1) process.exit(1);\n",
+            ),
+            ("ci.sh", "node -e 'require(\"./calc\").total([1])'\n"),
+        ];
+        files.extend_from_slice(more);
+        files
+    };
+    for (command, wrapper, path, side) in [
+        (
+            "make check",
+            ("Makefile", "check:\n\t@python3 run.py\n"),
+            "run.py",
+            Some(Test),
+        ),
+        (
+            "make -C . -j 2",
+            (
+                "Makefile",
+                "PY = python3\nall: check\ncheck:\n\t@$(PY) run.py\n",
+            ),
+            "run.py",
+            Some(Test),
+        ),
+        (
+            "make check",
+            (
+                "Makefile",
+                "check: prepare\n\tpytest\nprepare:\n\tpython3 run.py\n",
+            ),
+            "run.py",
+            Some(Shared),
+        ),
+        (
+            "make test",
+            ("Makefile", "test:\n\tpytest\nrelease:\n\tpython3 run.py\n"),
+            "run.py",
+            None,
+        ),
+        (
+            "npm test",
+            ("package.json", "{\"scripts\": {\"test\": \"node run.js\"}}"),
+            "run.js",
+            Some(Test),
+        ),
+        (
+            "npm t",
+            ("package.json", "{\"scripts\": {\"test\": \"sh ci.sh\"}}"),
+            "ci.sh",
+            Some(Test),
+        ),
+        (
+            "npm run all",
+            (
+                "package.json",
+                "{\"scripts\": {\"preall\": \"node run.js\", \"all\": \"npm test\"}}",
+            ),
+            "run.js",
+            Some(Shared),
+        ),
+        (
+            "npm test",
+            (
+                "package.json",
+                "{\"main\": \"run.js\", \"scripts\": {\"test\": \"node run.js\"}}",
+            ),
+            "run.js",
+            Some(Shared),
+        ),
+        (
+            "just",
+            ("justfile", "check:\n    python3 run.py\n"),
+            "run.py",
+            Some(Test),
+        ),
+        (
+            "composer run check",
+            (
+                "composer.json",
+                "{\"scripts\": {\"check\": [\"sh ci.sh\"]}}",
+            ),
+            "ci.sh",
+            Some(Test),
+        ),
+        (
+            "tox -e py",
+            (
+                "tox.ini",
+                "[testenv]\ncommands =\n    python run.py {posargs}\n",
+            ),
+            "run.py",
+            Some(Test),
+        ),
+        (
+            "rake",
+            ("Rakefile", "task(:default) { sh 'python3 run.py' }\n"),
+            "run.py",
+            Some(Shared),
+        ),
+    ] {
+        let base = files(&[wrapper]);
+        assert_eq!(
+            side_of(command, &base, path, "1\n"),
+            side,
+            "{command}: {wrapper:?}"
+        );
+    }
+}
+
+#[test]
+fn sides_programs_behind_wrappers_stay_work() {
+    let base = [
+        (
+            "Makefile",
+            "test:\n\tpython3 tool.py --version\n\tpytest\n\t./total.sh 1 2 | diff - total.txt\n",
+        ),
+        ("tool.py", "def run(): return 1\n"),
+        ("other.py", "def other(): return 1\n"),
+        ("total.sh", "#!/bin/sh\necho 0\n"),
+        ("total.txt", "3\n"),
+        ("tests/test_tool.py", "from tool import run\n"),
+    ];
+    for (path, after) in [
+        ("tool.py", "def run(): return 2\n"),
+        ("total.sh", "#!/bin/sh\necho 3\n"),
+    ] {
+        assert_eq!(side_of("make test", &base, path, after), None, "{path}");
+    }
+}
+
+#[test]
+fn sides_configuration_by_reference() {
+    use ProjectSide::{Shared, Test};
+    let code = [
+        ("calc.py", "def total(items):\n    return 0\n"),
+        ("tests/test_calc.py", "from calc import total\n"),
+    ];
+    for (command, config, path, side) in [
+        ("pytest -c conf/pt.cfg", None, "conf/pt.cfg", Some(Test)),
+        (
+            "mypy --config-file=conf/pt.cfg calc.py",
+            None,
+            "conf/pt.cfg",
+            Some(Test),
+        ),
+        ("pytest @conf/pt.cfg", None, "conf/pt.cfg", Some(Test)),
+        ("rspec --options conf/opts", None, "conf/opts", Some(Test)),
+        (
+            "tsc -p conf/strict.json",
+            None,
+            "conf/strict.json",
+            Some(Shared),
+        ),
+        ("cc -c calc.py", None, "calc.py", None),
+        ("grep -c x conf/pt.cfg", None, "conf/pt.cfg", None),
+        (
+            "ruff check",
+            Some(("ruff.toml", "extend = 'conf/base.toml'\n")),
+            "conf/base.toml",
+            Some(Test),
+        ),
+        (
+            "tsc",
+            Some(("tsconfig.json", "{\"extends\": \"./conf/base.json\"}")),
+            "conf/base.json",
+            Some(Shared),
+        ),
+        (
+            "make",
+            Some(("Makefile", "include conf/settings.inc\nall:\n\tpytest\n")),
+            "conf/settings.inc",
+            Some(Shared),
+        ),
+        (
+            "eslint .",
+            Some((
+                "eslint.config.js",
+                "module.exports = [require('./conf/rules.js')];\n",
+            )),
+            "conf/rules.js",
+            Some(Test),
+        ),
+        (
+            "cargo test",
+            Some((
+                "build.rs",
+                "#[path = \"conf/flags.rs\"]\nmod flags;\nfn main() {}\n",
+            )),
+            "conf/flags.rs",
+            Some(Shared),
+        ),
+        (
+            "jest",
+            Some((
+                "package.json",
+                "{\"jest\": {\"transform\": {\"x\": \"./conf/tr.js\"}}}",
+            )),
+            "conf/tr.js",
+            Some(Test),
+        ),
+        (
+            "jest",
+            Some(("package.json", "{\"main\": \"./conf/tr.js\"}")),
+            "conf/tr.js",
+            None,
+        ),
+        (
+            "mocha",
+            Some((".mocharc.json", "{\"require\": \"./conf/tr.js\"}")),
+            "conf/tr.js",
+            Some(Shared),
+        ),
+        (
+            "rspec",
+            Some((".rspec", "--require ./conf/boot.rb\n")),
+            "conf/boot.rb",
+            Some(Shared),
+        ),
+        (
+            "pytest",
+            Some(("pytest.ini", "[pytest]\naddopts = -p conf.order\n")),
+            "conf/order.py",
+            Some(Test),
+        ),
+        (
+            "mypy",
+            Some(("mypy.ini", "[mypy]\nfiles = calc.py\n")),
+            "calc.py",
+            None,
+        ),
+        (
+            "eslint .",
+            Some((
+                "eslint.config.js",
+                "export default [{ files: ['conf/tr.js'] }];\n",
+            )),
+            "conf/tr.js",
+            None,
+        ),
+        (
+            "pytest",
+            Some(("conftest.py", "from conf.hooks import *\n")),
+            "conf/hooks.py",
+            Some(Test),
+        ),
+        (
+            "pytest",
+            Some(("conftest.py", "from conf.app import create\n")),
+            "conf/app.py",
+            None,
+        ),
+        (
+            "npm test",
+            Some((
+                "package.json",
+                "{\"scripts\": {\"test\": \"node --env-file=conf/a.conf --test\"}}",
+            )),
+            "conf/a.conf",
+            Some(Test),
+        ),
+    ] {
+        let mut base = code.to_vec();
+        base.extend(config);
+        if path != "calc.py" {
+            let text = match path {
+                "conf/hooks.py" => "def pytest_report_header(config): return 'x'\n",
+                "conf/app.py" => "def create(): return 1\n",
+                _ => "x = 1\n",
+            };
+            base.push((path, text));
+        }
+        assert_eq!(
+            side_of(command, &base, path, "y\n"),
+            side,
+            "{command}: {config:?} {path}"
+        );
+    }
+}
+
+#[test]
+fn sides_data_beside_tests_of_the_package() {
+    let base = [
+        ("calc.go", "package calc\nfunc Total() int { return 0 }\n"),
+        (
+            "calc_test.go",
+            "package calc\nimport \"testing\"\nvar want = \"want.txt\"\n",
+        ),
+        ("want.txt", "3"),
+    ];
+    assert_eq!(
+        side_of("go test", &base, "want.txt", "0"),
+        Some(ProjectSide::Shared)
+    );
+    let written = find_written_tests(
+        &base_of(&base),
+        &["want.txt".to_owned()],
+        &[Step::new(StepKind::Command, "go test")],
+    );
+    assert_eq!(written, ["want.txt"]);
+}
+
+#[test]
+fn sides_added_manifests_and_build_output() {
+    let base = [
+        (
+            "Makefile",
+            "out/run: src/a.c\n\tcc -o out/run src/a.c\ntest: out/run\n\t./out/run\n",
+        ),
+        ("src/a.c", "int main(void) { return 1; }\n"),
+        ("calc/Cargo.toml", "[package]\nname = 'calc'\n"),
+    ];
+    for (path, after, side) in [
+        ("out/run", "#!/bin/sh\n", Some(ProjectSide::Test)),
+        ("out/other", "#!/bin/sh\n", None),
+        ("a.tsbuildinfo", "{}", Some(ProjectSide::Test)),
+        (
+            "src/node_modules/same/package.json",
+            "{\"main\": \"../../x.js\"}",
+            Some(ProjectSide::Test),
+        ),
+        (
+            "ws/Cargo.toml",
+            "[workspace]\nmembers = ['../calc']\n",
+            Some(ProjectSide::Test),
+        ),
+        ("ws/Cargo.toml", "[workspace]\nmembers = ['../new']\n", None),
+    ] {
+        assert_eq!(side_of("make test", &base, path, after), side, "{path}");
+    }
+}

@@ -17,7 +17,7 @@ mod text;
 
 pub(crate) use mask::SourceViews;
 pub(crate) use pattern::Pattern;
-pub(crate) use scripts::{scripts_of, words_of};
+pub(crate) use scripts::{command_words, commands_of, program_of, scripts_of, words_of};
 pub(crate) use text::{HELPER_NAME, SourceLanguage, is_test_path, language};
 
 pub use flags::KnownDiagnostic;

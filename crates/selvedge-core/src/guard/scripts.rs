@@ -5,9 +5,120 @@ use super::text::{HELPER_NAME, is_test_path};
 use crate::model::{ProtectionPolicy, ProtectionRule, Step};
 
 /// Programs whose first plain argument is the script that they run.
-const INTERPRETERS: [&str; 10] = [
-    "sh", "bash", "zsh", "dash", "python", "python3", "node", "ruby", "perl", "php",
+const INTERPRETERS: [&str; 15] = [
+    "sh", "bash", "zsh", "dash", "ksh", "python", "python3", "node", "bun", "tsx", "ts-node",
+    "ruby", "perl", "php", "lua",
 ];
+/// Options of interpreters whose value is the next word.
+const OPTIONS_WITH_VALUE: [&str; 12] = [
+    "-W",
+    "-X",
+    "-I",
+    "-r",
+    "-d",
+    "-o",
+    "--require",
+    "--import",
+    "--loader",
+    "--env-file",
+    "--experimental-loader",
+    "--rcfile",
+];
+/// Words before a command that do not change which program is run.
+const TRANSPARENT: [&str; 24] = [
+    "if",
+    "then",
+    "do",
+    "else",
+    "elif",
+    "while",
+    "until",
+    "!",
+    "{",
+    "time",
+    "exec",
+    "command",
+    "nohup",
+    "eval",
+    "env",
+    "nice",
+    "sudo",
+    "xvfb-run",
+    "stdbuf",
+    "npx",
+    "bunx",
+    "cross-env",
+    "dotenv",
+    "--",
+];
+/// Package managers and the word after which the command follows.
+const RUNNERS: [(&str, &str); 10] = [
+    ("poetry", "run"),
+    ("uv", "run"),
+    ("pdm", "run"),
+    ("hatch", "run"),
+    ("pipenv", "run"),
+    ("rye", "run"),
+    ("pixi", "run"),
+    ("bundle", "exec"),
+    ("npm", "exec"),
+    ("pnpm", "exec"),
+];
+
+/// The words of a command line, with separators as words of their own; none for a line that is not a list of words.
+pub(crate) fn command_words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for word in shell_words::split(line).unwrap_or_default() {
+        let word = word.trim_start_matches('(');
+        match word.strip_suffix(';') {
+            Some(word) if !word.is_empty() => words.extend([word.to_owned(), ";".to_owned()]),
+            _ if word.is_empty() => {}
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+/// The commands among the words, each with its separator.
+pub(crate) fn commands_of(words: &[String]) -> impl Iterator<Item = &[String]> {
+    words.split_inclusive(|word| is_separator(word))
+}
+
+/// The name of the program that a command runs, without its folder, and its arguments.
+pub(crate) fn program_of(command: &[String]) -> Option<(&str, &[String])> {
+    let (program, arguments) = split_program(command)?;
+    Some((program.rsplit('/').next().unwrap_or(program), arguments))
+}
+
+/// The program of a command, behind assignments, keywords and programs that only run another one.
+fn split_program(command: &[String]) -> Option<(&str, &[String])> {
+    let end = command.iter().position(|word| is_separator(word));
+    let mut words = command.get(..end.unwrap_or(command.len()))?;
+    let mut is_behind = false;
+    loop {
+        let (first, rest) = words.split_first()?;
+        let is_assignment = first.contains('=') && !first.starts_with(['=', '-', '/', '.']);
+        let runner = RUNNERS.iter().find(|(runner, _)| first == runner);
+        let runs = runner.is_some_and(|(_, word)| rest.first().is_some_and(|it| it == word));
+        if first == "timeout" {
+            let is_option = |word: &String| {
+                word.starts_with('-') || word.starts_with(|first: char| first.is_ascii_digit())
+            };
+            let program = rest.iter().position(|word| !is_option(word))?;
+            words = rest.get(program..)?;
+        } else if runs {
+            words = rest.get(1..)?;
+        } else if is_assignment || TRANSPARENT.contains(&first.as_str()) {
+            words = rest;
+        } else if is_behind && first.starts_with('-') {
+            words = rest;
+            continue;
+        } else {
+            return Some((first.as_str(), rest));
+        }
+        is_behind = true;
+    }
+}
 
 /// One rule for each script of the workspace that the steps run.
 pub(crate) fn scripts_of(steps: &[Step]) -> Vec<ProtectionRule> {
@@ -69,8 +180,8 @@ pub(crate) fn words_of(steps: &[Step]) -> Vec<CommandWord> {
 
 /// Empty for a command line that is not a list of plain words.
 fn scripts_of_command(command: &str) -> Vec<ProtectionRule> {
-    let words = shell_words::split(command).unwrap_or_default();
-    let commands: Vec<&[String]> = words.split_inclusive(|word| is_separator(word)).collect();
+    let words = command_words(command);
+    let commands: Vec<&[String]> = commands_of(&words).collect();
     let mut rules = Vec::new();
     for (index, command) in commands.iter().enumerate() {
         let mut found = scripts_of_plain_command(command);
@@ -87,7 +198,7 @@ fn scripts_of_command(command: &str) -> Vec<ProtectionRule> {
 }
 
 fn is_separator(word: &str) -> bool {
-    matches!(word, "&&" | "||" | ";" | "|")
+    matches!(word, "&&" | "||" | ";" | "|" | "&")
 }
 
 /// Whether a program that compares receives the output of a command, by a pipe or in a file.
@@ -121,25 +232,31 @@ fn is_compared_later(command: &[String], rest: &[&[String]]) -> bool {
 
 /// Scripts of a command without `&&`, `|` and the like, except a final one.
 fn scripts_of_plain_command(words: &[String]) -> Vec<ProtectionRule> {
-    let mut rules = Vec::new();
-    let mut at_start = true;
-    let mut interpreted = false;
-    for word in words.iter().take_while(|word| !is_separator(word)) {
-        let is_assignment = at_start && word.contains('=') && !word.starts_with('=');
-        if is_assignment || (interpreted && is_harmless_flag(word)) {
-            continue;
-        }
-        let runs = (at_start && word.contains('/')) || interpreted;
-        if runs && is_own_script(word) {
-            rules.push(ProtectionRule {
-                glob: globset::escape(word.trim_start_matches("./")),
-                policy: ProtectionPolicy::Restore,
-            });
-        }
-        interpreted = at_start && INTERPRETERS.contains(&word.as_str());
-        at_start = false;
+    let Some((program, arguments)) = split_program(words) else {
+        return Vec::new();
+    };
+    let mut named: Vec<&str> = Vec::new();
+    if program.contains('/') {
+        named.push(program);
     }
-    rules
+    let name = program.rsplit('/').next().unwrap_or(program);
+    if INTERPRETERS.contains(&name) || name.starts_with("python3.") {
+        let mut words = arguments.iter().map(String::as_str);
+        while let Some(word) = words.next() {
+            if OPTIONS_WITH_VALUE.contains(&word) {
+                words.next();
+            } else if !is_harmless_flag(word) {
+                named.push(word);
+                break;
+            }
+        }
+    }
+    named.retain(|word| is_own_script(word));
+    let rule = |word: &str| ProtectionRule {
+        glob: globset::escape(word.trim_start_matches("./")),
+        policy: ProtectionPolicy::Restore,
+    };
+    named.into_iter().map(rule).collect()
 }
 
 /// After `-c`, `-m`, `-e` and `--test` no script follows; after `-n`, `-l` and `--check` it is only parsed.
@@ -199,6 +316,13 @@ mod tests {
                 &["run-checks.sh"],
             ),
             ("sh total.sh | tail -1; diff one other", &["total.sh"]),
+            (
+                "if true; then poetry run python -W error ci.py; fi",
+                &["ci.py"],
+            ),
+            ("env CI=1 timeout -k 5 60 ./ci/all", &["ci/all"]),
+            ("node --env-file=a.conf --test", &[]),
+            ("node app.js & sh ci.sh", &["app.js", "ci.sh"]),
         ] {
             assert_eq!(globs(command), scripts, "{command}");
         }

@@ -52,6 +52,13 @@ pub(crate) fn language(path: &str) -> Option<SourceLanguage> {
     })
 }
 
+/// The language as which the flags read a file: also fragments that C and C++ sources include.
+pub(super) fn flagged_language(path: &str) -> Option<SourceLanguage> {
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_fragment = matches!(ending, "inc" | "inl" | "ipp" | "tcc" | "def");
+    language(path).or(is_fragment.then_some(SourceLanguage::C))
+}
+
 static TEST_PATH: Pattern = Pattern::new(concat!(
     r"(?:^|/)(?:test_[^/]*\.py|[^/]*_tests?\.(?:py|go|rb|exs|rs|c|cc|cpp)",
     r"|tests?\.(?:py|rs|[cm]?[jt]sx?)|[^/]*[._-](?:test|spec|cy|e2e)\.[cm]?[jt]sx?",
@@ -82,5 +89,5 @@ pub(super) fn is_fixture(path: &str) -> bool {
 
 /// Whether the flags read the file as a source.
 pub fn is_scanned(path: &str) -> bool {
-    language(path).is_some() && !is_fixture(path)
+    flagged_language(path).is_some() && !is_fixture(path)
 }

@@ -7,9 +7,13 @@ use crate::model::{FindingKind, FindingSeverity};
 
 static EQUALITY: Pattern = Pattern::new(concat!(
     r"\bdef\s+__eq__\s*\(|\bfn\s+eq\s*\(|\b(?:equals|Equals)\s*\(|\bdef\s+(?:==|eql\?|===)",
-    r"|\basymmetricMatch\s*\(",
+    r"|\basymmetricMatch\s*\(|\boperator\s*==\s*\(",
 ));
-static ALWAYS: Pattern = Pattern::new(r"^\s*(?:return\s+)?(?:True|true)\s*;?\s*\}?\s*$");
+/// A constant, or only the type of the other object.
+static ALWAYS: Pattern = Pattern::new(concat!(
+    r"^\s*(?:return\s+)?(?:[Tt]rue|isinstance\s*\(\s*\w+\s*,\s*[\w.]+\s*\)|\w+\.(?:is|kind_of|instance_of)(?:_a)?\?\s*\(?\s*[\w:]+\s*\)?",
+    r"|\w+\s+instanceof\s+\w+|matches!\s*\(\s*\(\s*self\s*,\s*other\s*\)\s*,\s*\(\s*\w+\(_\)\s*,\s*\w+\(_\)\s*\)\s*\))\s*;?\s*\}?\s*$",
+));
 
 pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let code = &file.new.code;

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::super::ChangedFile;
 use super::super::diff::diff;
 use super::super::mask::SourceViews;
+use super::super::pattern::Pattern;
 use super::super::text::{self, SourceLanguage};
 
 /// Larger files are not read.
@@ -27,7 +28,7 @@ pub(super) fn read_texts<'a>(change: &ChangedFile<'a>) -> Option<ChangeTexts<'a>
         text::is_scanned(change.path) && !too_big(change.before) && !too_big(change.after);
     Some(ChangeTexts {
         path: change.path,
-        language: text::language(change.path).filter(|_| is_read)?,
+        language: text::flagged_language(change.path).filter(|_| is_read)?,
         before: change.before.map(String::from_utf8_lossy),
         after: change.after.map(String::from_utf8_lossy),
     })
@@ -77,6 +78,11 @@ impl<'a> ChangedLines<'a> {
     /// Whether a line of the current file belongs to tests.
     pub(super) fn is_test_line(&self, line: usize) -> bool {
         self.inline_tests.is_some_and(|from| line >= from)
+    }
+
+    /// Whether a line of the file as it was matches.
+    pub(super) fn had(&self, pattern: &Pattern) -> bool {
+        self.before.iter().any(|line| pattern.is_match(line))
     }
 
     /// A line of the file as it was, by its index.

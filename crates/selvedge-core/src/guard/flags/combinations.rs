@@ -44,7 +44,7 @@ const QUOTED_TEST: &str = concat!(
     r"(?:[^a-z'\x22`][^'\x22`]*)?['\x22`]|\\\.(?:test|spec)\b",
 );
 
-static COMBINATIONS: [Combination; 12] = [
+static COMBINATIONS: [Combination; 13] = [
     detection(
         Python,
         r"\binspect\.(?:stack|currentframe|getouterframes)\s*\(|\bsys\._getframe\s*\(|\btraceback\.(?:extract|format|walk)_stack\s*\(",
@@ -55,10 +55,14 @@ static COMBINATIONS: [Combination; 12] = [
         r"\bError\s*\([^)]*\)\s*\)?\.stack\b|\bcaptureStackTrace\b|\bmodule\.parent\b|\brequire\.main\??\.|\bprocess\.argv\[1\]",
         QUOTED_TEST,
     ),
-    detection(Ruby, r"\bcaller(?:_locations)?\b", QUOTED_TEST),
+    detection(
+        Ruby,
+        r"\bcaller(?:_locations)?\b|\bThread\.current\.backtrace",
+        QUOTED_TEST,
+    ),
     detection(
         Php,
-        r"\bdebug_backtrace\s*\(|\bget_included_files\s*\(|\bget_declared_classes\s*\(",
+        r"\bdebug_backtrace\s*\(|\bgetTrace(?:AsString)?\s*\(|\bget_included_files\s*\(|\bget_declared_classes\s*\(",
         QUOTED_TEST,
     ),
     detection(
@@ -75,6 +79,11 @@ static COMBINATIONS: [Combination; 12] = [
         Rust,
         r"\bthread::current\s*\(|\bcurrent_exe\s*\(",
         r"\x22::\x22|\x22[^\x22]*(?:test|deps)[^\x22]*\x22",
+    ),
+    detection(
+        Rust,
+        r"\bBacktrace::(?:force_)?capture\b",
+        r"\x22[^\x22]*test[^\x22]*\x22",
     ),
     detection(
         Rust,

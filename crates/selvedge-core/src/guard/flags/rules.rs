@@ -2,7 +2,7 @@
 
 use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage::{
-    self, C, Curly, Elixir, Go, JavaScript, Php, Python, Ruby, Rust,
+    self, C, Curly, Elixir, Go, JavaScript, Php, Python, Ruby, Rust, Shell,
 };
 use super::Flag;
 use super::change::ChangedLines;
@@ -55,7 +55,7 @@ use LineView::{Code, Text};
 use RuleScope::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [LineRule; 54] = [
+static RULES: [LineRule; 72] = [
     // Ends the process with success before the runner has a result.
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\(.*_exit"),
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
@@ -69,6 +69,8 @@ static RULES: [LineRule; 54] = [
     rule(C, Libraries, Code, FindingKind::EarlyExit, Strong, r"\b(?:_exit|_Exit|quick_exit)\s*\(\s*(?:0|EXIT_SUCCESS)\s*\)"),
     rule(Curly, Libraries, Code, FindingKind::EarlyExit, Strong, r"\b(?:System\.exit|exitProcess|Environment\.Exit)\s*\(\s*0\s*\)|\bgetRuntime\s*\(\)\.halt\s*\(\s*0"),
     rule(Elixir, Sources, Code, FindingKind::EarlyExit, Strong, r"\bSystem\.(?:halt|stop)\s*\(\s*0?\s*\)"),
+    rule(C, Sources, Text, FindingKind::EarlyExit, Strong, r"\bexec[lv]\w*\s*\(\s*\x22(?:/usr)?(?:/bin/)?(?:true|\x22\s*\x22true)\x22"),
+    rule(Shell, Sources, Text, FindingKind::EarlyExit, Strong, r"\btrap\s+['\x22][^'\x22]*\bexit\s+0\b[^'\x22]*['\x22]\s+(?:EXIT|0)\b"),
 
     // Replaces the runner or its assertions.
     rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"\b_pytest\.\w+|\bimport\s+_pytest\b|\bpluggy\b|\b(?:unittest\.)?TestCase\.\w+\s*=[^=]|\bunittest\.\w+(?:\.\w+)*\s*=[^=]|\bbuiltins\.\w+\s*=[^=]"),
@@ -86,8 +88,15 @@ static RULES: [LineRule; 54] = [
     rule(Rust, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bmacro_rules!\s*(?:assert|assert_eq|assert_ne|panic|debug_assert)\b"),
     rule(Ruby, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bclass\s+RSpec\b|\bmodule\s+(?:RSpec|Minitest)\b|\bRSpec::(?:Core|Expectations|Matchers)\b.*(?:class_eval|prepend|define_method)|^\s*def\s+assert(?:_equal)?\b"),
     rule(Ruby, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bARGV\.(?:replace|push|unshift|concat|clear)\b|\bARGV\s*<<|\bclass\s+(?:::)?(?:Minitest|Test::Unit|RSpec)\b"),
-    rule(Curly, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*package\s+(?:org\.junit|org\.testng|org\.assertj|org\.hamcrest|org\.mockito)\b"),
+    rule(Curly, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*package\s+(?:org\.junit|org\.testng|org\.assertj|org\.hamcrest|org\.mockito|org\.opentest4j|junit\.framework)\b"),
     rule(Elixir, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bdefmacro\s+assert\b|\bExUnit\.(?:configure|after_suite)\b"),
+    rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*(?:math|json|operator|statistics|itertools|functools|os\.path)\.\w+\s*=[^=]|\.assert[A-Z]\w+\s*=[^=]"),
+    rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*(?:async\s+)?def\s+pytest_(?:pyfunc_call|runtest_\w+|collection_modifyitems|itemcollected|sessionfinish|report_to_serializable)\s*\("),
+    rule(JavaScript, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*(?:global(?:This)?\.)?(?:Math\.\w+|JSON\.\w+|Object\.is)\s*=[^=>]"),
+    rule(Php, Sources, Code, FindingKind::RunnerPatched, Strong, r"^function\s+(?:abs|count|strlen|in_array|round|floor|is_\w+|strcmp|max|min|array_sum|array_keys|json_encode|array_map)\s*\("),
+    rule(C, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*#\s*define\s+(?:strn?cmp|memcmp|exit|abort|f?abs|isnan|printf|puts|main|return|if|while)\b"),
+    rule(Shell, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*alias\s+(?:exit|test|\[|return|false|diff|cmp|set)=|^\s*(?:function\s+)?(?:exit|test|return|false|diff|cmp|grep|\[)\s*\(\s*\)"),
+    rule(Go, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bsyscall\.Mprotect\s*\("),
 
     // Detects whether a test is running.
     rule(Python, Sources, Text, FindingKind::TestDetection, Strong, r"PYTEST_(?:CURRENT_TEST|VERSION|XDIST)|['\x22](?:_?pytest|unittest|nose)['\x22]\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\.get\s*\(\s*['\x22](?:pytest|unittest)|['\x22](?:pytest|unittest)['\x22]\s+in\s+(?:sys\.argv|__import__)|sys\.argv\[0\].*(?:pytest|unittest)"),
@@ -109,6 +118,14 @@ static RULES: [LineRule; 54] = [
     rule(Curly, Sources, Text, FindingKind::TestDetection, Strong, r"\x22(?:surefire\.[\w.]+|org[./](?:junit|testng|mockito)\b[^\x22]*)\x22|\x22(?:sun\.java\.command|java\.class\.path)\x22.*(?i:surefire|junit|test)"),
     rule(C, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:program_invocation(?:_short)?_name|__progname|getprogname\s*\().*\x22[^\x22]*test|/proc/self/(?:exe|cmdline|comm)\b.*test|\bgetenv\s*\(\s*\x22(?:MAKELEVEL|MAKEFLAGS|CTEST_\w+|GTEST_\w+)\x22"),
     rule(Curly, Sources, Text, FindingKind::TestDetection, Strong, r"getStackTrace\(\).*(?:junit|Test)|Class\.forName\s*\(\s*\x22org\.(?:junit|testng)"),
+    rule(Python, Libraries, Text, FindingKind::TestDetection, Strong, r"['\x22](?:PYTEST_(?:ADDOPTS|PLUGINS)|EncodedFile)['\x22]|\b(?:environ|getenv)\b[^\n]{0,8}['\x22]CI['\x22]|['\x22]CI['\x22]\s+(?:not\s+)?in\s+(?:os\.)?environ"),
+    rule(JavaScript, Libraries, Text, FindingKind::TestDetection, Strong, r"\bprocess\.env(?:\.(?:CI|NODE_OPTIONS)\b|\[['\x22`](?:CI|NODE_OPTIONS)['\x22`]\])"),
+    rule(C, Sources, Text, FindingKind::TestDetection, Strong, r"\b__(?:BASE_FILE|INCLUDE_LEVEL)__\b|\bgetenv\s*\(\s*\x22(?:MFLAGS|CI)\x22"),
+    rule(Go, Sources, Text, FindingKind::TestDetection, Strong, r"\bflag\.CommandLine\.(?:Lookup|Set)\s*\(\s*\x22test\.|\x22-{1,2}test\.\w*\x22"),
+    rule(Rust, Libraries, Text, FindingKind::TestDetection, Strong, r"\benv::var(?:_os)?\s*\(\s*\x22CARGO_PKG_\w+\x22"),
+    rule(Ruby, Sources, Text, FindingKind::TestDetection, Strong, r"\bconstants\b[^\n]*:(?:Minitest|RSpec|Test)\b|\.grep\s*\(\s*/[^/\n]*(?:minitest|rspec|test-unit)"),
+    rule(Php, Libraries, Text, FindingKind::TestDetection, Strong, r"\$(?:GLOBALS|_SERVER)\[['\x22]argv['\x22]\]\s*\[\s*0\s*\]"),
+    rule(Curly, Sources, Text, FindingKind::TestDetection, Strong, r"\bgetProperty\s*\(\s*\x22(?:basedir|localRepository)\x22"),
 
     // Is always true, whatever the objects are.
     rule(Python, Sources, Code, FindingKind::ForgedEquality, Strong, r"\b__eq__\s*=\s*lambda\b.*:\s*True\b|\bdef\s+__eq__\s*\(.*\).*:\s*return\s+True\b"),
@@ -116,6 +133,7 @@ static RULES: [LineRule; 54] = [
     rule(JavaScript, Sources, Code, FindingKind::ForgedEquality, Strong, r"\basymmetricMatch\s*(?:\(|:|=).*(?:return\s+|=>\s*)true"),
     rule(Rust, Sources, Code, FindingKind::ForgedEquality, Strong, r"\bfn\s+eq\s*\(.*\{\s*(?:return\s+)?true\b"),
     rule(Ruby, Sources, Code, FindingKind::ForgedEquality, Strong, r"\bdef\s+(?:==|eql\?|===)\s*\(?\w*\)?\s*(?:=|;)?\s*true\b"),
+    rule(C, Sources, Code, FindingKind::ForgedEquality, Strong, r"\boperator\s*==\s*\([^)]*\)[^{]*\{\s*return\s+true\b"),
     rule(Curly, Sources, Code, FindingKind::ForgedEquality, Strong, r"\b(?:equals|Equals)\s*\(.*\{?\s*(?:return\s+|=\s*)true\b"),
 
 ];
@@ -124,10 +142,14 @@ static RULES: [LineRule; 54] = [
 static ENTRY: Pattern = Pattern::new(
     r"(?i)(?:^|/)(?:[\w-]*main|[\w-]*cli|[\w-]*application|__main__|index|server|app|manage|setup|entry\w*)\.\w+$|(?:^|/)(?:bin|cmd|cli|commands?|scripts?|tools|xtask)/|(?:^|/)build\.rs$",
 );
+/// Configuration of tools that is code.
+static TOOL_CONFIG: Pattern =
+    Pattern::new(r"(?:^|/)(?:[^/]*\.config\.[cm]?[jt]s|\.\w+rc\.[cm]?js|noxfile\.py)$");
+
 /// Flags of single lines.
 pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
-    let is_entry = ENTRY.is_match(file.path);
-    let mut flags = Vec::new();
+    let is_entry = ENTRY.is_match(file.path) || TOOL_CONFIG.is_match(file.path);
+    let mut flags = exits_of_library(file, added);
     for rule in RULES.iter().filter(|rule| rule.language == file.language) {
         for &line in added {
             let holds = !file.is_test_line(line) && (rule.scope == Sources || !is_entry);
@@ -149,6 +171,26 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         }
     }
     flags
+}
+
+/// `exit(0)` in a C source without a `main` function that did not end the process before.
+fn exits_of_library(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
+    static MAIN: Pattern = Pattern::new(r"\bmain\s*\(");
+    static EXIT: Pattern = Pattern::new(r"\bexit\s*\(");
+    static SUCCESS: Pattern = Pattern::new(r"\bexit\s*\(\s*(?:0|EXIT_SUCCESS)\s*\)");
+    let has = |pattern: &Pattern| file.new.code.iter().any(|line| pattern.is_match(line));
+    if file.language != C || ENTRY.is_match(file.path) || has(&MAIN) || file.had(&EXIT) {
+        return Vec::new();
+    }
+    let is_success = |line: &&usize| {
+        let code = file.new.code.get(**line);
+        !file.is_test_line(**line) && code.is_some_and(|code| SUCCESS.is_match(code))
+    };
+    let lines = added.iter().filter(is_success);
+    let what = describe_kind(FindingKind::EarlyExit);
+    lines
+        .map(|line| Flag::new(Some(*line), FindingKind::EarlyExit, Strong, what))
+        .collect()
 }
 
 /// `from _pytest.monkeypatch import MonkeyPatch` only names a type.

@@ -16,13 +16,13 @@ pub struct KnownDiagnostic {
 }
 
 static IN_COMMENTS: Pattern = Pattern::new(concat!(
-    r"#\s*(?:noqa|type:\s*ignore|pylint:\s*disable|pragma:\s*no cover|nosec|mypy:|pyright:|ruff:|fmt:\s*(?:off|skip))",
-    r"|eslint-disable|@ts-(?:ignore|nocheck|expect-error)|biome-ignore|prettier-ignore|(?:istanbul|c8|v8) ignore|oxlint-disable",
+    r"#\s*(?:noqa|type:\s*ignore|pylint:\s*disable|pragma:\s*no cover|nosec|mypy:|pyright:|ruff:|flake8:|fmt:\s*(?:off|skip))",
+    r"|eslint-disable|/\*\s*eslint\s+[\w@/-]+\s*:|@ts-(?:ignore|nocheck|expect-error)|biome-ignore|prettier-ignore|(?:istanbul|c8|v8) ignore|oxlint-disable",
     r"|//\s*(?:nolint|#nosec|lint:ignore)|rubocop:disable|:nocov:|standard:disable",
     r"|phpcs:(?:ignore|disable)|@phpstan-ignore|@psalm-suppress|@codeCoverageIgnore|NOSONAR",
 ));
 static ATTRIBUTE: Pattern = Pattern::new(
-    r"#!?\[(?:allow|expect)\s*\(|#!?\[(?:rustfmt::skip|coverage\s*\(\s*off)|@SuppressWarnings|@Suppress\b|#pragma\s+warning\s+disable",
+    r"#!?\[(?:allow|expect)\s*\(|#!?\[(?:rustfmt::skip|coverage\s*\(\s*off)|\bassert\s+not\s+(?:typing\.)?TYPE_CHECKING\b|@SuppressWarnings|@Suppress\b|#pragma\s+warning\s+disable",
 );
 /// Types that accept everything, which hide what a type checker would report.
 static ANY_TYPE: Pattern = Pattern::new(
@@ -32,7 +32,7 @@ static ANY_TYPE: Pattern = Pattern::new(
 static NULL_ASSERTION: Pattern = Pattern::new(r"[\w)\]]!(?:[^=\w]|$)");
 /// Suppressions that apply to a whole file.
 static WHOLE_FILE: Pattern = Pattern::new(
-    r"@ts-nocheck|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint-disable\b|phpcs:ignoreFile|rubocop:disable",
+    r"@ts-nocheck|^\s*assert\s+not\s+(?:typing\.)?TYPE_CHECKING|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint(?:-disable\b|\s+[\w@/-]+\s*:)|phpcs:ignoreFile|rubocop:disable",
 );
 
 /// A suppression is strong if the tool had reported a diagnostic on that line, or anywhere in a file that is suppressed
