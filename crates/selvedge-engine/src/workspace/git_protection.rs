@@ -5,14 +5,16 @@
 //! - With a sandbox that can mount, a session works with private copies, mounted in place of the originals
 //!   ([`GitProtection::mounts`]). Objects of the originals can be read.
 //!   Afterwards an agent's commits, staged files and stash entries are taken over (`take_over`).
-//! - Otherwise sessions work in the originals. Afterwards what decides what git executes is restored from copies, and
-//!   everything if an original was removed or replaced.
+//! - Otherwise sessions work in the originals. Afterwards they are restored from copies, except objects, and commits,
+//!   staged files and stash entries are taken over in the same way.
 //!
-//! In both cases `.git` entries that appeared in the work tree are moved out of it.
+//! In both cases `.git` entries and bare repositories that appeared in the work tree are moved out of it, and changes of
+//! programs in the work tree that git runs are reported.
 
 mod configured_paths;
 mod copy;
 mod entries;
+mod named_programs;
 mod state;
 mod take_over;
 
@@ -22,12 +24,13 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use self::configured_paths::configured_paths;
+use self::configured_paths::{configured_paths, git_settings};
 use self::copy::{
     CopyPurpose, ORIGINAL_MOUNT, ProtectedCopy, RestoredPath, remove_all,
     resolve_as_far_as_possible,
 };
 use self::entries::{GitEntries, GitEntry};
+use self::named_programs::NamedPrograms;
 use self::state::is_plain;
 use self::take_over::{LeftRepository, SharedRepository};
 use super::error::WorkspaceError;
@@ -40,6 +43,8 @@ const DOING: &str = "protect the git directory";
 const MAX_PRIVATE_COPIES: usize = 64;
 /// Maximum number of files in a folder of hooks that gets a private copy; a larger one is read-only.
 const MAX_TARGET_FILES: usize = 500;
+/// What makes a folder a git directory, and the settings that it would have.
+const BARE_FILES: [&str; 3] = ["HEAD", "commondir", "config"];
 
 /// The code that a session runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,11 +72,14 @@ pub(crate) struct GitProtection {
     session: ProtectedSession,
     /// Existing `.git` entries, relative to the workspace.
     entries: BTreeMap<PathBuf, GitEntry>,
+    /// Existing bare repositories, relative to the workspace.
+    bare: BTreeSet<PathBuf>,
     git_dirs: Vec<ProtectedGitDir>,
     targets: Vec<ProtectedTarget>,
     /// Paths outside of the workspace that git obeys: they are never written.
     outside: Vec<ProtectedCopy>,
     repositories: Vec<SharedRepository>,
+    programs: NamedPrograms,
 }
 
 #[derive(Debug)]
@@ -113,6 +121,7 @@ impl GitProtection {
         let mut protection = Self {
             git: GitProgram::find(&workspace).ok(),
             entries: entries.found.clone(),
+            bare: entries.bare.clone(),
             workspace,
             folder: copies,
             aside: folder.join("moved"),
@@ -122,12 +131,15 @@ impl GitProtection {
             targets: Vec::new(),
             outside: Vec::new(),
             repositories: Vec::new(),
+            programs: NamedPrograms::default(),
         };
         protection.copy_git_dirs().map_err(to_error)?;
         protection.copy_targets().map_err(to_error)?;
-        if session == ProtectedSession::Agent && can_mount {
+        // Without mounts, a user's commits cannot be told from those of a session.
+        if session == ProtectedSession::Agent || !can_mount {
             protection.repositories = protection.find_repositories()?;
         }
+        protection.programs = protection.find_programs();
         Ok(protection)
     }
 
@@ -174,12 +186,12 @@ impl GitProtection {
     /// discarded or moved away. No process of the session may be running.
     pub(crate) fn end(self) -> Vec<String> {
         let mut notes = Vec::new();
-        // Before anything is restored, because that discards it.
-        let left = self.read_left(&mut notes);
         if self.is_mounted {
             self.describe_discarded(&mut notes);
         }
         self.restore_entries(&mut notes);
+        // Right before anything is restored, because that discards it.
+        let left = self.read_left(&mut notes);
         if !self.is_mounted {
             for copy in self.git_dirs.iter().filter_map(|it| it.copy.as_ref()) {
                 self.restore_copy(copy, &mut notes);
@@ -193,9 +205,11 @@ impl GitProtection {
         );
         for (repository, left, new_objects) in left {
             if let Some(git) = &self.git {
-                notes.extend(repository.take_over(git, &left, &new_objects));
+                notes.extend(repository.take_over(git, &left, new_objects.as_deref()));
             }
         }
+        let changed = self.programs.changed(&self.workspace).into_iter();
+        notes.extend(changed.map(|path| format!("changed what git will run: {}", path.display())));
         // The next session removes what remains.
         let _ = remove_all(&self.folder);
         let mut seen = BTreeSet::new();
@@ -264,11 +278,9 @@ impl GitProtection {
                 paths.insert(target.clone());
             }
         }
-        for path in self.entries.keys().take(MAX_PRIVATE_COPIES) {
-            let work_tree = self.workspace.join(path.parent().unwrap_or(Path::new("")));
-            if let (Some(git), Some(repository)) = (&self.git, Repository::at(&work_tree)) {
-                paths.extend(configured_paths(git, repository.git_dir(), &work_tree));
-            }
+        for (git, repository) in self.configured_repositories() {
+            let settings = git_settings(git, repository.git_dir(), repository.root());
+            paths.extend(configured_paths(&settings, repository.root()));
         }
         let is_relevant = |path: &PathBuf| {
             let is_in_git_dir = self.git_dirs.iter().any(|it| path.starts_with(&it.path));
@@ -304,6 +316,24 @@ impl GitProtection {
         Ok(())
     }
 
+    /// The repositories in the workspace whose settings are read.
+    fn configured_repositories(&self) -> impl Iterator<Item = (&GitProgram, Repository)> {
+        let entries = self.entries.keys().take(MAX_PRIVATE_COPIES);
+        entries.filter_map(|path| {
+            let work_tree = self.workspace.join(path.parent().unwrap_or(Path::new("")));
+            Some((self.git.as_ref()?, Repository::at(&work_tree)?))
+        })
+    }
+
+    fn find_programs(&self) -> NamedPrograms {
+        let mut programs = NamedPrograms::default();
+        for (git, repository) in self.configured_repositories() {
+            let settings = git_settings(git, repository.git_dir(), repository.root());
+            programs.add(&self.workspace, &repository, &settings);
+        }
+        programs
+    }
+
     /// Finds the repositories whose commits are taken over, with their work trees in the workspace.
     fn find_repositories(&self) -> Result<Vec<SharedRepository>, WorkspaceError> {
         let mut found: BTreeMap<PathBuf, (BTreeMap<PathBuf, PathBuf>, _)> = BTreeMap::new();
@@ -334,6 +364,11 @@ impl GitProtection {
                 .any(|it| it.copy.is_some() && path.starts_with(&it.path))
         };
         found.retain(|path, _| is_copied(path));
+        if !self.is_mounted {
+            for (path, (work_trees, _)) in &mut found {
+                add_all_work_trees(path, work_trees);
+            }
+        }
         let shared = found.into_iter().enumerate();
         let shared = shared.map(|(number, (path, (work_trees, format)))| {
             SharedRepository::new(path, work_trees, format, &self.copy_path("start", number))
@@ -341,11 +376,11 @@ impl GitProtection {
         shared.collect()
     }
 
-    /// Reads what the agent left in each repository, with the folder of its new objects.
+    /// Reads what the agent left in each repository, with the folder of its new objects, if it has its own.
     fn read_left(
         &self,
         notes: &mut Vec<String>,
-    ) -> Vec<(&SharedRepository, LeftRepository, PathBuf)> {
+    ) -> Vec<(&SharedRepository, LeftRepository, Option<PathBuf>)> {
         let mut all = Vec::new();
         for (number, repository) in self.repositories.iter().enumerate() {
             let owner = self.git_dirs.iter();
@@ -356,16 +391,22 @@ impl GitProtection {
             let below = repository.git_dir.strip_prefix(&copy.original);
             let below = below.unwrap_or(Path::new(""));
             // The agent moved the repository, or put a link in the place of a folder above it.
-            if !copy.is_in_place() || !is_plain(&copy.copy, below) {
+            let root = if self.is_mounted {
+                &copy.copy
+            } else {
+                &copy.original
+            };
+            if !copy.is_in_place() || !is_plain(root, below) {
                 continue;
             }
-            let git_dir = copy.copy.join(below);
+            let git_dir = root.join(below);
+            let new_objects = self.is_mounted.then(|| git_dir.join("objects"));
             let scratch = self.copy_path("scratch", number);
             let left = fs::create_dir_all(&scratch)
                 .map_err(|error| WorkspaceError::io(DOING, &scratch, error))
                 .and_then(|()| repository.read_left(&git_dir, &scratch));
             match left {
-                Ok(Some(left)) => all.push((repository, left, git_dir.join("objects"))),
+                Ok(Some(left)) => all.push((repository, left, new_objects)),
                 Ok(None) => {}
                 Err(error) => notes.push(format!("commits (not taken over: {error})")),
             }
@@ -405,7 +446,8 @@ impl GitProtection {
         shown.trim_end_matches('/').to_owned()
     }
 
-    /// Moves new `.git` entries out of the work tree, and restores changed pointers and links.
+    /// Moves new `.git` entries, and what makes a folder a bare repository, out of the work tree, and restores changed
+    /// pointers and links.
     fn restore_entries(&self, notes: &mut Vec<String>) {
         let mut now = match GitEntries::find(&self.workspace) {
             Ok(now) => now,
@@ -426,6 +468,17 @@ impl GitProtection {
                 continue;
             }
             notes.push(self.move_aside(&path, |to| now.move_aside(&path, to)));
+        }
+        for folder in now.bare.clone().difference(&self.bare) {
+            let paths = BARE_FILES.map(|name| folder.join(name));
+            if self.may_stay(&paths[0]) {
+                continue;
+            }
+            for path in &paths {
+                if now.exists(path) {
+                    notes.push(self.move_aside(path, |to| now.move_aside(path, to)));
+                }
+            }
         }
         drop(now);
         for (path, entry) in &self.entries {
@@ -487,7 +540,7 @@ impl GitProtection {
 
     fn restore_copy(&self, copy: &ProtectedCopy, notes: &mut Vec<String>) {
         match self.make_parents(&copy.original) {
-            Ok(()) => self.describe_restored(&copy.original, copy.restore(), notes),
+            Ok(()) => self.describe_restored(&copy.original, copy.restore(&self.workspace), notes),
             Err(error) => notes.push(describe(
                 &self.name(&copy.original, Path::new("")),
                 Err(error),
@@ -549,6 +602,27 @@ fn describe(name: &str, done: io::Result<()>) -> String {
     match done {
         Ok(()) => name.to_owned(),
         Err(error) => format!("{name} (not restored: {error})"),
+    }
+}
+
+/// Adds the work trees of a repository that are not in the workspace, by their git directories.
+fn add_all_work_trees(common: &Path, work_trees: &mut BTreeMap<PathBuf, PathBuf>) {
+    if let (true, Some(main)) = (common.ends_with(".git"), common.parent()) {
+        let main = main.to_owned();
+        work_trees.entry(PathBuf::new()).or_insert(main);
+    }
+    let linked = Path::new("worktrees");
+    for name in copy::read_names(&common.join(linked)).unwrap_or_default() {
+        let below = linked.join(name);
+        let git_dir = common.join(&below);
+        let Ok(pointer) = fs::read(git_dir.join("gitdir")) else {
+            continue;
+        };
+        let entry = git_dir.join(copy::path_from(pointer.trim_ascii_end()));
+        if let Some(work_tree) = entry.parent().filter(|it| it.is_dir()) {
+            let work_tree = work_tree.to_owned();
+            work_trees.entry(below).or_insert(work_tree);
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 
 use super::super::fingerprint::FileFingerprint;
 use super::entries::FileId;
+use super::state::OPERATIONS;
 pub(super) use crate::removal::remove_all;
 
 /// Folders of a git directory whose files are named by their content: shared with a private copy, linked in a backup.
@@ -85,8 +86,7 @@ impl ProtectedCopy {
         if found.is_dir() {
             return self.copy_folder(path, &found);
         }
-        let is_lock = path.extension().is_some_and(|end| end == "lock");
-        if is_lock && self.purpose == CopyPurpose::Private {
+        if is_lock(path) && (self.purpose == CopyPurpose::Private || !self.is_setting(path)) {
             return Ok(());
         }
         let copied = if found.is_file() {
@@ -246,28 +246,38 @@ impl ProtectedCopy {
         }
     }
 
-    /// Restores the original from this backup: of a git directory, what decides what git executes; everything if it was
-    /// removed or replaced. Names and objects that a session added to a git directory stay. Returns the restored paths,
-    /// relative to the original.
-    pub(super) fn restore(&self) -> Vec<RestoredPath> {
+    /// Restores the original from this backup. Objects that a session added to a git directory stay, as do the names
+    /// of work trees outside of the workspace, where others work meanwhile. No link stays that did not exist. Returns
+    /// the restored paths, relative to the original.
+    pub(super) fn restore(&self, workspace: &Path) -> Vec<RestoredPath> {
         let mut restored = Vec::new();
         let scope = if self.repositories.is_empty() {
             RestoreScope::Everything
         } else {
-            RestoreScope::Settings
+            RestoreScope::Names
         };
-        self.restore_entry(Path::new(""), scope, &mut restored);
+        self.restore_entry(workspace, Path::new(""), scope, &mut restored);
         restored
     }
 
-    fn restore_entry(&self, path: &Path, scope: RestoreScope, restored: &mut Vec<RestoredPath>) {
+    fn restore_entry(
+        &self,
+        workspace: &Path,
+        path: &Path,
+        mut scope: RestoreScope,
+        restored: &mut Vec<RestoredPath>,
+    ) {
         let (original, copy) = (at(&self.original, path), at(&self.copy, path));
         let Ok(wanted) = copy.symlink_metadata() else {
             return;
         };
+        if scope == RestoreScope::Names && self.is_of_work_tree_elsewhere(workspace, path) {
+            scope = RestoreScope::Settings;
+        }
         if wanted.is_dir() {
-            self.restore_folder(path, scope, &wanted, restored);
-        } else if scope == RestoreScope::Everything || self.is_setting(path) {
+            self.restore_folder(workspace, path, scope, &wanted, restored);
+        } else if self.is_restored(path, scope, &wanted) {
+            let is_new_link = original.is_symlink() && !wanted.is_symlink();
             let is_file_itself = |file: &File| {
                 let own = file.metadata().ok().map(|it| FileId::from_metadata(&it));
                 own == FileId::of(&original)
@@ -275,14 +285,33 @@ impl ProtectedCopy {
             let is_same = is_same_file(&original, &wanted)
                 || has_same_content(&original, &copy)
                     && self.linked.get(path).is_none_or(is_file_itself);
-            if !is_same {
+            if !is_same && is_new_link {
+                record(restored, path, self.restore_file(path, &wanted));
+            } else if !is_same {
                 self.note(restored, path, self.restore_file(path, &wanted));
+            }
+        }
+    }
+
+    /// Whether a file or link is restored if it differs.
+    fn is_restored(&self, path: &Path, scope: RestoreScope, wanted: &Metadata) -> bool {
+        let found = at(&self.original, path).symlink_metadata().ok();
+        let is_plain = found.as_ref().is_some_and(Metadata::is_file);
+        match scope {
+            RestoreScope::Everything => true,
+            _ if self.is_setting(path) => true,
+            // The name of an object's file determines its content.
+            RestoreScope::Names => !(is_plain && wanted.is_file() && self.is_content(path)),
+            // An index is taken over as data.
+            RestoreScope::Settings => {
+                path.ends_with("index") || found.is_some() && !(is_plain && wanted.is_file())
             }
         }
     }
 
     fn restore_folder(
         &self,
+        workspace: &Path,
         path: &Path,
         mut scope: RestoreScope,
         wanted: &Metadata,
@@ -292,7 +321,7 @@ impl ProtectedCopy {
         let found = original.symlink_metadata().ok();
         let mode = wanted.mode() & PERMISSIONS;
         match &found {
-            // A branch, or a work tree, that does not exist any more.
+            // A work tree elsewhere, or an operation there, that its user has finished.
             None if scope == RestoreScope::Settings
                 && !self.is_setting(path)
                 && !self.has_repository(path) =>
@@ -318,23 +347,22 @@ impl ProtectedCopy {
             self.note(restored, path, Ok(()));
         }
         let wanted_names = read_names(&copy).unwrap_or_default();
-        let is_content = CONTENT_FOLDERS
-            .iter()
-            .any(|it| path.iter().any(|name| name == *it));
         for name in read_names(&original)
             .unwrap_or_default()
             .difference(&wanted_names)
         {
             let path = path.join(name);
-            let is_everything = scope == RestoreScope::Everything && !self.repositories.is_empty();
-            if self.repositories.is_empty() || is_everything && !is_content {
+            let may_stay = scope == RestoreScope::Settings
+                || self.is_content(&path)
+                || self.is_kept_addition(workspace, &path);
+            if self.repositories.is_empty() || !may_stay {
                 self.remove_added(&path, restored);
             } else {
                 self.remove_added_settings(&path, restored);
             }
         }
         for name in wanted_names {
-            self.restore_entry(&path.join(name), scope, restored);
+            self.restore_entry(workspace, &path.join(name), scope, restored);
         }
         keep_owner(&original, wanted);
         // Another owner's folder keeps its permissions.
@@ -344,12 +372,49 @@ impl ProtectedCopy {
     /// Records a restored path; of a git directory, only what decides what git executes.
     fn note(&self, restored: &mut Vec<RestoredPath>, path: &Path, done: io::Result<()>) {
         let is_reported = self.is_setting(path) && !is_sample(path) || path == Path::new("");
-        let is_listed = restored
-            .iter()
-            .any(|(listed, earlier)| listed == path && earlier.is_ok() == done.is_ok());
-        if (done.is_err() || is_reported) && !is_listed {
-            restored.push((path.to_owned(), done));
+        if done.is_err() || is_reported {
+            record(restored, path, done);
         }
+    }
+
+    /// Whether a path belongs to a work tree outside of the workspace.
+    fn is_of_work_tree_elsewhere(&self, workspace: &Path, path: &Path) -> bool {
+        let Some(inner) = self.path_in_repository(path) else {
+            return false;
+        };
+        let mut parts = inner.iter();
+        let (first, second) = (parts.next(), parts.next());
+        if first == Some(OsStr::new("worktrees")) {
+            let Some(name) = second else {
+                return false;
+            };
+            let repository = path.ancestors().nth(inner.iter().count());
+            let below = repository.unwrap_or(path).join("worktrees").join(name);
+            let git_dir = at(&self.original, &below);
+            let pointer = fs::read(at(&self.copy, &below).join("gitdir"));
+            return pointer.is_ok_and(|bytes| {
+                let entry = git_dir.join(path_from(bytes.trim_ascii_end()));
+                !resolve_as_far_as_possible(&entry).starts_with(workspace)
+            });
+        }
+        let is_operation = first.is_some_and(|it| OPERATIONS.iter().any(|name| it == *name));
+        is_operation && !self.original.starts_with(workspace)
+    }
+
+    /// Whether something that is new in a git directory stays: another work tree of the user, an operation there, and
+    /// locks of git processes that are running.
+    fn is_kept_addition(&self, workspace: &Path, path: &Path) -> bool {
+        let inner = self.path_in_repository(path);
+        inner.is_some_and(|it| it.starts_with("worktrees") && it.iter().count() < 3)
+            || is_lock(path)
+            || self.is_of_work_tree_elsewhere(workspace, path)
+    }
+
+    /// Whether a path is in a folder whose files are named by their content.
+    fn is_content(&self, path: &Path) -> bool {
+        let inner = self.path_in_repository(path);
+        let first = inner.and_then(|inner| inner.iter().next());
+        first.is_some_and(|first| CONTENT_FOLDERS.iter().any(|it| first == *it))
     }
 
     /// Whether a path decides what git executes, or leads to what does.
@@ -369,6 +434,8 @@ impl ProtectedCopy {
                 | (Some("config" | "config.worktree" | "commondir"), [])
                 | (Some("objects"), ["info", "alternates"])
                 | (Some("rebase-merge"), ["git-rebase-todo"])
+                | (Some("info"), ["attributes" | "grafts"])
+                | (Some("refs"), ["replace", ..])
         )
     }
 
@@ -398,15 +465,23 @@ impl ProtectedCopy {
         if fingerprint.is_ok_and(|it| self.uncopied.get(path) == Some(&it)) {
             return;
         }
-        self.note(restored, path, remove_all(&original));
+        if original.is_symlink() {
+            record(restored, path, remove_all(&original));
+        } else {
+            self.note(restored, path, remove_all(&original));
+        }
     }
 
-    /// Removes what decides what git executes from an entry that a session added.
+    /// Removes what decides what git executes, and what is neither a file nor a folder, from an entry that a session
+    /// added.
     fn remove_added_settings(&self, path: &Path, restored: &mut Vec<RestoredPath>) {
         let original = at(&self.original, path);
         let inner = self.path_in_repository(path);
         let is_new_module = inner.is_some_and(|inner| inner.starts_with("modules"));
+        let found = original.symlink_metadata();
+        let is_ordinary = found.is_ok_and(|it| it.is_file() || it.is_dir());
         if is_new_module
+            || !is_ordinary
             || self.is_setting(path) && !is_sample(path) && !is_usual_common_dir(&original)
         {
             return self.remove_added(path, restored);
@@ -431,10 +506,7 @@ impl ProtectedCopy {
         if wanted.is_symlink() {
             return symlink(fs::read_link(&copy)?, &original);
         }
-        let is_content = CONTENT_FOLDERS
-            .iter()
-            .any(|it| path.iter().any(|name| name == *it));
-        if is_content && fs::hard_link(&copy, &original).is_ok() {
+        if self.is_content(path) && fs::hard_link(&copy, &original).is_ok() {
             return Ok(());
         }
         copy_file(&copy, &original, wanted).map(drop)
@@ -444,8 +516,10 @@ impl ProtectedCopy {
 /// How much of a path is restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RestoreScope {
-    /// What decides what git executes.
+    /// What decides what git executes, and the index.
     Settings,
+    /// Everything but the content of objects that exist.
+    Names,
     Everything,
 }
 
@@ -472,6 +546,21 @@ fn at(root: &Path, path: &Path) -> PathBuf {
     } else {
         root.join(path)
     }
+}
+
+/// Records a restored path once.
+fn record(restored: &mut Vec<RestoredPath>, path: &Path, done: io::Result<()>) {
+    let is_listed = restored
+        .iter()
+        .any(|(listed, earlier)| listed == path && earlier.is_ok() == done.is_ok());
+    if !is_listed {
+        restored.push((path.to_owned(), done));
+    }
+}
+
+/// Whether it is a file with which a git process locks another one.
+fn is_lock(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "lock")
 }
 
 /// Whether it is an example of a hook, which git does not execute.

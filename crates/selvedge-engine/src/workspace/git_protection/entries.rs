@@ -1,7 +1,8 @@
-//! Finds the `.git` entries of a work tree: folders, pointer files and links. Every folder is searched, also ignored
-//! ones, deep ones and those that nobody may read: git would obey what is in them.
+//! Finds the `.git` entries of a work tree: folders, pointer files and links, and folders that are git directories
+//! themselves (bare repositories). Every folder is searched, also ignored ones, deep ones and those that nobody may
+//! read: git would obey what is in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -23,6 +24,9 @@ const FOLDER: OFlags = OFlags::DIRECTORY
 const MAX_PATH_LENGTH: usize = 3_000;
 /// Maximum size of a pointer file that is recorded.
 const MAX_POINTER_LENGTH: u64 = 64 * 1024;
+
+/// Longer than the start of a `HEAD` that is examined.
+const HEAD_START: u64 = 64;
 
 /// Identifies a file on this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,6 +95,8 @@ fn read_pointer(folder: &OwnedFd, name: &OsStr) -> io::Result<Vec<u8>> {
 pub(super) struct GitEntries {
     root: OwnedFd,
     pub(super) found: BTreeMap<PathBuf, GitEntry>,
+    /// Folders that git accepts as git directories, though they are not named `.git`.
+    pub(super) bare: BTreeSet<PathBuf>,
     /// Folders whose permissions were changed, with their earlier ones.
     opened: Vec<(PathBuf, Mode)>,
 }
@@ -101,6 +107,7 @@ impl GitEntries {
         let mut entries = Self {
             root: rustix::fs::open(root, FOLDER, Mode::empty())?,
             found: BTreeMap::new(),
+            bare: BTreeSet::new(),
             opened: Vec::new(),
         };
         let mut pending = vec![PathBuf::new()];
@@ -112,11 +119,13 @@ impl GitEntries {
             let Ok(listed) = Dir::read_from(&opened) else {
                 continue;
             };
+            let mut parts = BareParts::default();
             for entry in listed.flatten() {
                 let name = OsStr::from_bytes(entry.file_name().to_bytes());
                 if name == "." || name == ".." {
                     continue;
                 }
+                parts.add(name);
                 if is_repository_data(name) {
                     if let Ok(found) = GitEntry::capture(&opened, name) {
                         entries.found.insert(folder.join(name), found);
@@ -131,6 +140,9 @@ impl GitEntries {
                 if is_folder {
                     pending.push(folder.join(name));
                 }
+            }
+            if parts.are_complete() && is_head(&opened) {
+                entries.bare.insert(folder);
             }
         }
         Ok(entries)
@@ -171,6 +183,14 @@ impl GitEntries {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let parent = path.parent().unwrap_or(Path::new(""));
         Ok((self.open_folder(parent)?, name))
+    }
+
+    /// Whether a path below the root exists.
+    pub(super) fn exists(&self, path: &Path) -> bool {
+        let found = self.open_parent(path).ok().and_then(|(folder, name)| {
+            rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()
+        });
+        found.is_some()
     }
 
     /// Moves an entry to an unused path outside of the work tree. If that is on another file system, a folder is copied
@@ -215,6 +235,50 @@ impl Drop for GitEntries {
             }
         }
     }
+}
+
+/// The entries by which git recognizes a git directory.
+#[derive(Debug, Default)]
+struct BareParts {
+    head: bool,
+    objects: bool,
+    refs: bool,
+    commondir: bool,
+}
+
+impl BareParts {
+    fn add(&mut self, name: &OsStr) {
+        match name.to_str() {
+            Some("HEAD") => self.head = true,
+            Some("objects") => self.objects = true,
+            Some("refs") => self.refs = true,
+            Some("commondir") => self.commondir = true,
+            _ => {}
+        }
+    }
+
+    fn are_complete(&self) -> bool {
+        self.head && (self.commondir || self.objects && self.refs)
+    }
+}
+
+/// Whether a folder's `HEAD` can be one of git: a file that names a ref or a commit, or a link.
+fn is_head(folder: &OwnedFd) -> bool {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::RDONLY;
+    let Ok(file) = rustix::fs::openat(folder, "HEAD", flags, Mode::empty()) else {
+        // A link, or a file that can be made readable.
+        return true;
+    };
+    let file = File::from(file);
+    if file.metadata().is_ok_and(|it| it.is_dir()) {
+        return false;
+    }
+    let mut bytes = Vec::new();
+    if file.take(HEAD_START).read_to_end(&mut bytes).is_err() {
+        return true;
+    }
+    let is_id = bytes.len() >= 40 && bytes[..40].iter().all(u8::is_ascii_hexdigit);
+    bytes.starts_with(b"ref:") || is_id
 }
 
 fn is_folder_at(folder: &OwnedFd, name: &OsStr) -> bool {
@@ -271,5 +335,34 @@ mod tests {
             .mode();
         assert_eq!(mode & 0o777, 0o111);
         assert_eq!(GitEntries::find(root).unwrap().found.len(), 3);
+    }
+
+    /// Folders that git accepts as git directories are found by their content.
+    #[test]
+    fn bare_repositories_are_found() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let head = "ref: refs/heads/main\n";
+        for folder in [
+            "bare/objects",
+            "bare/refs",
+            "linked/objects",
+            "text/objects",
+        ] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        for folder in ["linked/refs", "text/refs", "common", "objects", "refs"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        fs::write(root.join("bare/HEAD"), head).unwrap();
+        symlink("refs/heads/main", root.join("linked/HEAD")).unwrap();
+        fs::write(root.join("text/HEAD"), "a text about heads\n").unwrap();
+        fs::write(root.join("common/HEAD"), "1".repeat(40)).unwrap();
+        fs::write(root.join("common/commondir"), "../bare\n").unwrap();
+        let found = |root: &Path| GitEntries::find(root).unwrap().bare.clone();
+        let expected = ["bare", "common", "linked"];
+        assert_eq!(found(root), BTreeSet::from(expected.map(PathBuf::from)));
+        fs::write(root.join("HEAD"), head).unwrap();
+        assert!(found(root).contains(Path::new("")));
     }
 }

@@ -18,7 +18,7 @@ const MAX_NAMES_LENGTH: u64 = 256 << 20;
 const MAX_REF_DEPTH: usize = 20;
 
 /// Files and folders that exist while an operation of git is in progress.
-const OPERATIONS: [&str; 10] = [
+pub(super) const OPERATIONS: [&str; 10] = [
     "MERGE_HEAD",
     "MERGE_MODE",
     "MERGE_MSG",

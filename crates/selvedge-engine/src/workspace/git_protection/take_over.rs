@@ -23,6 +23,9 @@ use crate::workspace::shadow::init_git_dir;
 const DOING: &str = "take over the agent's commits";
 const BRANCHES: &str = "refs/heads/";
 const TAGS: &str = "refs/tags/";
+const REMOTES: &str = "refs/remotes/";
+/// Minimum length of an abbreviated object id in a name that is compared with existing objects.
+const MIN_ID_LENGTH: usize = 7;
 
 /// A repository whose changes are taken over.
 #[derive(Debug)]
@@ -56,6 +59,8 @@ enum TakeOverError {
     ChangedMeanwhile(String),
     #[error("git is running in the repository: {} exists", .0.display())]
     Locked(PathBuf),
+    #[error("the name already means {0}")]
+    AmbiguousName(String),
     #[error("its content is not a list of files")]
     InvalidIndex,
 }
@@ -127,13 +132,13 @@ impl SharedRepository {
         }))
     }
 
-    /// Takes over what an agent left; `new_objects` is the folder of its own objects. Returns descriptions of what was
-    /// not taken over.
+    /// Takes over what an agent left; `new_objects` is the folder of its own objects, unless they are in the user's.
+    /// Returns descriptions of what was not taken over.
     pub(super) fn take_over(
         &self,
         git: &GitProgram,
         left: &LeftRepository,
-        new_objects: &Path,
+        new_objects: Option<&Path>,
     ) -> Vec<String> {
         let (Some(start), Some(now)) = (
             &self.start,
@@ -149,6 +154,10 @@ impl SharedRepository {
             now: &now,
         };
         let mut notes = Vec::new();
+        let Some(new_objects) = new_objects else {
+            transfer.take_names(&mut notes);
+            return notes;
+        };
         match transfer.import_objects(new_objects) {
             Ok(()) => transfer.take_names(&mut notes),
             Err(error) => notes.push(describe("commits", &error)),
@@ -369,6 +378,9 @@ impl Transfer<'_> {
         if now.is_some_and(|now| now == id) {
             return Ok(());
         }
+        if before.is_none() {
+            self.check_name(name)?;
+        }
         if now != before {
             return Err(TakeOverError::ChangedMeanwhile(name.to_owned()));
         }
@@ -389,6 +401,43 @@ impl Transfer<'_> {
         command.args([name, id, old]);
         git::output_of(command, DOING, self.place())?;
         Ok(())
+    }
+
+    /// Rejects the name of a new branch or tag that would take the meaning of another name: of a branch, a tag, a
+    /// remote's branch, `HEAD`, an option, or a commit's id.
+    fn check_name(&self, name: &str) -> Result<(), TakeOverError> {
+        let ambiguous = |with: &str| Err(TakeOverError::AmbiguousName(with.to_owned()));
+        let short = short_names(name);
+        let existing = self.start.refs.keys().chain(self.now.refs.keys());
+        for other in existing.filter(|other| *other != name) {
+            if short_names(other).iter().any(|it| short.contains(it)) {
+                return ambiguous(other);
+            }
+        }
+        for name in &short {
+            let is_like_head = !name.contains('/') && name.ends_with("_HEAD");
+            if name == "@" || name.eq_ignore_ascii_case("HEAD") || is_like_head {
+                return ambiguous("HEAD");
+            }
+            if name.starts_with('-') {
+                return ambiguous("an option");
+            }
+            // The output of `git describe` ends with an id, too.
+            let id = name.rsplit("-g").next().unwrap_or_default();
+            if id.len() < MIN_ID_LENGTH || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                continue;
+            }
+            let mut search = self.reader(self.any_folder());
+            search.args(["rev-parse", &format!("--disambiguate={id}")]);
+            if is_object_id(id) || !git::output_of(search, DOING, self.place())?.is_empty() {
+                return ambiguous("an object");
+            }
+        }
+        Ok(())
+    }
+
+    fn any_folder(&self) -> &Path {
+        &self.shared.work_trees[self.any_work_tree()]
     }
 
     fn new_stash(&self) -> impl Iterator<Item = &StashEntry> {
@@ -422,8 +471,16 @@ impl Transfer<'_> {
         let Some(left) = left.filter(|left| Some(left) != start.as_ref()) else {
             return Ok(());
         };
+        if now.as_ref() == Some(&left) {
+            return Ok(());
+        }
         if now != start {
             return Err(TakeOverError::ChangedMeanwhile("it".to_owned()));
+        }
+        if let Head::Branch(name) = &left
+            && !self.start.refs.contains_key(name)
+        {
+            self.check_name(name)?;
         }
         let mut command = self.writer(work_tree);
         match &left {
@@ -524,6 +581,20 @@ impl Transfer<'_> {
             let _ = remove_all(&self.shared.git_dir.join(work_tree).join(name));
         }
     }
+}
+
+/// The names by which git finds a ref. A name of a remote's branch counts with its beginnings, which mean the remote.
+fn short_names(name: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::from([name.to_owned()]);
+    for prefix in ["refs/", TAGS, BRANCHES, REMOTES] {
+        names.extend(name.strip_prefix(prefix).map(str::to_owned));
+    }
+    let mut remote = name.strip_prefix(REMOTES);
+    while let Some((above, _)) = remote.and_then(|it| it.rsplit_once('/')) {
+        names.insert(above.to_owned());
+        remote = Some(above);
+    }
+    names
 }
 
 /// Whether a plain file is named by the SHA-256 of its content.

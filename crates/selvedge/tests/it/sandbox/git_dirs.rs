@@ -416,6 +416,163 @@ fn git_repository_of_an_agent_is_moved_away(fixture: &SandboxFixture) {
     );
 }
 
+/// Folders that git accepts as git directories, though they are not named `.git`, are none afterwards.
+fn git_runs_nothing_in_planted_bare_repositories(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write("docs/text", "text\n");
+    let agent = r#"
+bare() {
+    mkdir -p "$1/objects" "$1/refs"; echo 'ref: refs/heads/main' > "$1/HEAD"
+    printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch '"$E-$2"'; false"\n' > "$1/config"
+}
+bare docs bare; bare new/deep deep; bare common real
+mkdir pointing; echo ../common > pointing/commondir; echo 'ref: refs/heads/main' > pointing/HEAD
+mkdir linked; bare linked linked; rm linked/HEAD; ln -s refs/heads/main linked/HEAD
+true
+"#;
+    let evil = env.root().join("evil");
+    fixture.run_agent(&format!("E='{}'\n{agent}", evil.display()), &[]);
+    let use_git =
+        "for it in docs new/deep common pointing linked; do (cd $it && git status); done 2>&1";
+    let said = run_script(fixture, use_git);
+    let ran = ["bare", "deep", "real", "linked"].map(|it| env.root().join(format!("evil-{it}")));
+    assert!(!ran.iter().any(|it| it.exists()), "{said}");
+    let notices = notices(fixture);
+    for path in [
+        "docs/HEAD",
+        "docs/config",
+        "new/deep/HEAD",
+        "pointing/HEAD",
+        "linked/HEAD",
+    ] {
+        assert_notice(&notices, &format!("{path} (moved to "));
+    }
+    assert!(env.work_dir().join("docs/text").exists());
+}
+
+/// Whatever an agent leaves in a git directory besides commits, branches, tags and staged files is not there afterwards.
+fn git_dirs_keep_no_traps(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write("tracked", "text\n");
+    let setup = r#"
+set -e
+git add tracked; git -c user.name=u -c user.email=u@x commit -qm Start; git update-ref refs/remotes/origin/main HEAD
+for it in 1 2 3; do echo precious > "$ROOT/victim$it"; done
+"#;
+    run_script(fixture, setup);
+    let agent = r#"
+export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@x GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@x
+echo made > made; git add made; git commit -qm Made; echo staged > staged; git add staged
+git update-index --skip-worktree tracked; echo changed > tracked
+git update-ref refs/remotes/origin/main HEAD; git update-ref refs/replace/$(git rev-parse HEAD~) HEAD
+mkdir -p .git/info .git/rr-cache/aa .git/rebase-merge .git/logs/refs/heads
+echo '* filter=evil' > .git/info/attributes; echo evil > .git/rr-cache/aa/postimage; : > .git/info/grafts
+echo refs/heads/main > .git/rebase-merge/head-name
+rm -f .git/COMMIT_EDITMSG .git/logs/HEAD; branch=$(git branch --show-current); rm -f .git/logs/refs/heads/$branch
+ln -s "$R/victim1" .git/COMMIT_EDITMSG; ln -s "$R/victim2" .git/logs/HEAD; ln -s "$R/victim3" .git/logs/refs/heads/$branch
+ln -s "$R/victim1" .git/objects/info/link; mkdir -p .git/refs/heads/objects; ln -s "$R/victim1" .git/refs/heads/objects/x
+true
+"#;
+    fixture.run_agent(&format!("R='{}'\n{agent}", env.root().display()), &[]);
+    let asked = r#"
+git log -1 --format=%s; git show -s --format=%s origin/main; git status --short; git ls-files -v | grep -v '^H'
+git for-each-ref refs/replace; find .git -type l
+for it in info/attributes info/grafts rr-cache/aa rebase-merge; do if [ -e .git/$it ]; then echo $it; fi; done
+echo more > more; git add more; git -c user.name=u -c user.email=u@x commit -qm More; cat "$ROOT"/victim*
+"#;
+    let answer = run_script(fixture, asked);
+    let expected = "Made\nStart\nA  staged\n M tracked\nprecious\nprecious\nprecious\n";
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted(&answer), sorted(expected), "{answer}");
+    let notices = notices(fixture);
+    for path in [
+        ".git/info/attributes",
+        ".git/info/grafts",
+        ".git/refs/replace",
+    ] {
+        assert_notice(&notices, path);
+    }
+}
+
+/// Index entries in a git directory, which git itself refuses to write, are not taken over.
+fn git_index_entries_of_hooks_are_not_taken_over(fixture: &SandboxFixture) {
+    let agent = r#"
+echo staged > staged; git add staged
+git update-index --add --cacheinfo 100755,$(git hash-object -w staged),_git/hooks/pre-commit
+LC_ALL=C sed -i 's,_git/hooks/pre-commit,.git/hooks/pre-commit,' .git/index
+head -c -20 .git/index > index
+for byte in $(sha1sum index | cut -c1-40 | sed 's/../& /g'); do printf "\\$(printf %03o 0x$byte)"; done > sum
+cat index sum > .git/index; rm index sum
+"#;
+    fixture.run_agent(agent, &[]);
+    let staged = fixture.env.git(["diff", "--cached", "--name-only"]);
+    assert_eq!(staged, "staged\n");
+}
+
+/// New branches and tags do not take the meaning of names that the user has.
+fn git_names_keep_their_meaning(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write("file", "text\n");
+    env.commit("Start");
+    env.git(["branch", "-M", "main"]);
+    env.git(["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    let id = env.git(["rev-parse", "HEAD"]);
+    let id = id.trim();
+    let agent = format!(
+        "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@x GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@x
+         git checkout -q --detach; git commit -q --allow-empty -m Evil; evil=$(git rev-parse HEAD); git checkout -q main
+         for name in tags/main tags/HEAD tags/origin/main tags/heads/main heads/origin/main heads/origin heads/HEAD \\
+             heads/FETCH_HEAD heads/{id} tags/{} heads/good tags/20260101; do git update-ref refs/$name $evil; done",
+        &id[..10],
+    );
+    fixture.run_agent(&agent, &[]);
+    let names = env.git(["for-each-ref", "--format=%(refname)"]);
+    let expected = [
+        "refs/heads/good",
+        "refs/heads/main",
+        "refs/remotes/origin/main",
+        "refs/tags/20260101",
+    ];
+    assert_eq!(names.lines().collect::<Vec<_>>(), expected);
+    let notices = notices(fixture);
+    let expected = "refs/tags/main (not taken over: the name already means refs/heads/main)";
+    assert_notice(&notices, expected);
+    assert_notice(&notices, &format!("refs/heads/{id} (not taken over: "));
+}
+
+/// That a file changed which the user's git runs, because a setting or a hook names it, is reported.
+fn git_programs_in_the_work_tree_are_reported(fixture: &SandboxFixture) {
+    let setup = r#"
+set -e
+mkdir -p .husky/_ tools
+printf '#!/bin/sh\nsh .husky/pre-commit\n' > .husky/_/pre-commit; chmod +x .husky/_/pre-commit
+echo true > .husky/pre-commit; echo true > .husky/same
+for it in clean textconv hook other; do printf '#!/bin/sh\ntrue\n' > tools/$it.sh; chmod +x tools/$it.sh; done
+printf '#!/bin/sh\nexec "$(git rev-parse --show-toplevel)/tools/hook.sh"\n' > .husky/_/post-commit
+git add .; git -c user.name=u -c user.email=u@x commit -qm All
+git config core.hooksPath .husky/_; git config filter.x.clean "sh ./tools/clean.sh %f"
+git config diff.x.textconv "$PWD/tools/textconv.sh"; git config alias.x '!tools/missing.sh'
+"#;
+    run_script(fixture, setup);
+    let agent = "for it in .husky/pre-commit .husky/new tools/clean.sh tools/textconv.sh tools/hook.sh tools/other.sh \
+                 tools/missing.sh; do echo changed >> $it; done";
+    fixture.run_agent(agent, &[]);
+    let expected = [
+        ".husky/new",
+        ".husky/pre-commit",
+        "tools/clean.sh",
+        "tools/hook.sh",
+        "tools/missing.sh",
+        "tools/textconv.sh",
+    ];
+    let expected = expected.map(|path| format!("changed what git will run: {path}"));
+    assert_eq!(notices(fixture), expected);
+}
+
 on_all!(
     git_runs_nothing_that_an_agent_planted,
     git_runs_nothing_that_a_check_planted,
@@ -425,6 +582,11 @@ on_all!(
     git_work_tree_of_another_repository_is_protected,
     git_merge_of_the_user_is_finished_by_an_agent,
     git_repository_of_an_agent_is_moved_away,
+    git_runs_nothing_in_planted_bare_repositories,
+    git_dirs_keep_no_traps,
+    git_index_entries_of_hooks_are_not_taken_over,
+    git_names_keep_their_meaning,
+    git_programs_in_the_work_tree_are_reported,
 );
 
 /// Without a sandbox, git directories are restored in the same way.
@@ -439,6 +601,11 @@ mod none {
     #[test]
     fn git_dirs_cannot_be_removed() {
         super::git_dirs_cannot_be_removed(&SandboxFixture::create("none"));
+    }
+
+    #[test]
+    fn git_dirs_keep_no_traps() {
+        super::git_dirs_keep_no_traps(&SandboxFixture::create("none"));
     }
 
     #[test]
