@@ -28,17 +28,29 @@ pub enum TaskQueryOrder {
     Attempts,
     /// Time between creation and last update.
     Duration,
+    /// Status.
+    State,
+    /// Description, regardless of the case of ASCII letters.
+    Description,
+    /// Agent.
+    Agent,
+    /// Workspace or repository.
+    Place,
 }
 
 impl TaskQueryOrder {
     /// All orders, each with its value in the URL.
-    const ALL: [(Self, &'static str); 6] = [
+    const ALL: [(Self, &'static str); 10] = [
         (Self::Created, "created"),
         (Self::Updated, "updated"),
         (Self::Cost, "cost"),
         (Self::Tokens, "tokens"),
         (Self::Attempts, "attempts"),
         (Self::Duration, "duration"),
+        (Self::State, "state"),
+        (Self::Description, "task"),
+        (Self::Agent, "agent"),
+        (Self::Place, "repo"),
     ];
 
     fn from_word(word: &str) -> Self {
@@ -50,6 +62,14 @@ impl TaskQueryOrder {
     pub fn word(self) -> &'static str {
         let known = Self::ALL.iter().find(|(order, _)| *order == self);
         known.map_or("created", |(_, word)| word)
+    }
+
+    /// Whether it is the order of texts, of which people expect the ascending one first.
+    const fn is_text(self) -> bool {
+        matches!(
+            self,
+            Self::State | Self::Description | Self::Agent | Self::Place
+        )
     }
 }
 
@@ -340,12 +360,17 @@ impl TaskQuery {
         }
     }
 
-    /// The same query in another order, from its first page: descending first, the current order reversed.
+    /// The same query in another order, from its first page: texts ascending first, numbers and times descending, the current order
+    /// reversed.
     #[must_use]
     pub fn sorted_by(&self, order: TaskQueryOrder) -> Self {
         Self {
             order,
-            ascending: self.order == order && !self.ascending,
+            ascending: if self.order == order {
+                !self.ascending
+            } else {
+                order.is_text()
+            },
             page: 1,
             ..self.clone()
         }
@@ -423,7 +448,30 @@ mod tests {
         let reversed = query.sorted_by(TaskQueryOrder::Cost);
         assert!(reversed.ascending && reversed.page == 1);
         assert!(!reversed.sorted_by(TaskQueryOrder::Tokens).ascending);
+        for (order, word) in TaskQueryOrder::ALL {
+            let first = TaskQuery::default().sorted_by(order);
+            for query in [first.sorted_by(order), first] {
+                let address = query.address();
+                let params: TaskQueryParams =
+                    serde_json::from_value(fields_of(&address)).expect("text fields");
+                assert_eq!(
+                    params.query(Timestamp::UNIX_EPOCH),
+                    query,
+                    "{word}: {address}"
+                );
+            }
+        }
         assert_eq!(query.on_last_page(60).page, 2, "a page past the end");
+    }
+
+    /// The fields of an address.
+    fn fields_of(address: &str) -> serde_json::Value {
+        let query = address.split_once('?').map_or("", |(_, query)| query);
+        let fields = query.split('&').filter_map(|field| field.split_once('='));
+        fields
+            .map(|(name, value)| (name.to_owned(), serde_json::Value::from(value)))
+            .collect::<serde_json::Map<_, _>>()
+            .into()
     }
 
     #[test]

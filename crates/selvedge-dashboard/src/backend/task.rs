@@ -387,8 +387,18 @@ pub fn filter_tasks<'a>(
             TaskQueryOrder::Tokens => a.total_tokens().cmp(&b.total_tokens()),
             TaskQueryOrder::Attempts => a.attempts.cmp(&b.attempts),
             TaskQueryOrder::Duration => a.elapsed().cmp(&b.elapsed()),
+            TaskQueryOrder::State => {
+                let status = |row: &TaskListItem| (row.standing.group(), row.standing.key());
+                status(a).cmp(&status(b))
+            }
+            TaskQueryOrder::Description => {
+                let text = |row: &TaskListItem| row.description.to_ascii_lowercase();
+                text(a).cmp(&text(b))
+            }
+            TaskQueryOrder::Agent => a.agent.cmp(&b.agent),
+            TaskQueryOrder::Place => a.workspace.cmp(&b.workspace),
         };
-        let newest = || b.created_at.cmp(&a.created_at);
+        let newest = || (b.created_at, &b.id).cmp(&(a.created_at, &a.id));
         let order = if query.ascending {
             order
         } else {

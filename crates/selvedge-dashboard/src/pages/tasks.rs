@@ -69,11 +69,11 @@ struct RemovableFilter {
     address: String,
 }
 
-/// The head of a column: its sorting, if the list can be sorted by it.
+/// The head of a column, with the address of the list sorted by it.
 struct ColumnHead {
     label: &'static str,
     class: &'static str,
-    address: Option<String>,
+    address: String,
     /// `ascending` or `descending`, if the list is sorted by it.
     sorted: &'static str,
 }
@@ -382,22 +382,22 @@ fn hidden_filters(query: &TaskQuery, has_fleet: bool) -> Vec<(&'static str, Stri
 
 fn heads(query: &TaskQuery) -> Vec<ColumnHead> {
     use TaskQueryOrder as O;
-    let columns: [(&str, &str, Option<O>); 9] = [
-        ("State", "state", None),
-        ("Task", "what", None),
-        ("Agent", "agent", None),
-        ("Repository", "repo", None),
-        ("Attempts", "tries", Some(O::Attempts)),
-        ("Duration", "num took", Some(O::Duration)),
-        ("Cost", "num cost", Some(O::Cost)),
-        ("Tokens", "num tokens", Some(O::Tokens)),
-        ("Age", "num age", Some(O::Created)),
+    let columns: [(&str, &str, O); 9] = [
+        ("State", "state", O::State),
+        ("Task", "what", O::Description),
+        ("Agent", "agent", O::Agent),
+        ("Repository", "repo", O::Place),
+        ("Attempts", "tries", O::Attempts),
+        ("Duration", "num took", O::Duration),
+        ("Cost", "num cost", O::Cost),
+        ("Tokens", "num tokens", O::Tokens),
+        ("Age", "num age", O::Created),
     ];
-    let head = |(label, class, order): (&'static str, &'static str, Option<O>)| ColumnHead {
+    let head = |(label, class, order): (&'static str, &'static str, O)| ColumnHead {
         label,
         class,
-        address: order.map(|order| query.sorted_by(order).address()),
-        sorted: match (order == Some(query.order), query.ascending) {
+        address: query.sorted_by(order).address(),
+        sorted: match (order == query.order, query.ascending) {
             (false, _) => "",
             (true, true) => "ascending",
             (true, false) => "descending",

@@ -41,6 +41,10 @@ fn order(order: TaskQueryOrder) -> TaskSortOrder {
         TaskQueryOrder::Tokens => TaskSortOrder::Tokens,
         TaskQueryOrder::Attempts => TaskSortOrder::Attempts,
         TaskQueryOrder::Duration => TaskSortOrder::Duration,
+        TaskQueryOrder::State => TaskSortOrder::State,
+        TaskQueryOrder::Description => TaskSortOrder::Title,
+        TaskQueryOrder::Agent => TaskSortOrder::Agent,
+        TaskQueryOrder::Place => TaskSortOrder::Place,
     }
 }
 
@@ -82,7 +86,8 @@ pub(super) async fn tasks(
         until: query.until.map(Timestamp::as_millisecond),
         ..filter(user)
     };
-    if filter.stats.is_some() || filter.agent.is_some() {
+    let by_stats = matches!(query.order, TaskQueryOrder::Agent | TaskQueryOrder::State);
+    if filter.stats.is_some() || filter.agent.is_some() || by_stats {
         let refreshed = run_stats::refresh(hub, &filter.project).await;
         refreshed.map_err(store_failure)?;
     }

@@ -25,6 +25,14 @@ pub enum TaskSortOrder {
     Attempts,
     /// Time between its submission and its last change.
     Duration,
+    /// State and outcome; of verified tasks, those that a person accepted come last.
+    State,
+    /// Title, regardless of the case of ASCII letters.
+    Title,
+    /// Requested agent; of tasks that request none, the one in the saved statistics of the run, or else `default`.
+    Agent,
+    /// Workspace or repository; tasks without one come first.
+    Place,
 }
 
 /// A task's state, and its outcome if it has one.

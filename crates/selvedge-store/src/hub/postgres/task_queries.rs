@@ -124,6 +124,14 @@ const fn order_column(order: TaskSortOrder) -> &'static str {
         }
         TaskSortOrder::Attempts => "t.last_attempt",
         TaskSortOrder::Duration => "t.updated_at - r.created_at",
+        // Texts are sorted by bytes, as in SQLite, and not by the database's collation.
+        TaskSortOrder::State => "t.state || '/' || coalesce(t.outcome, '') COLLATE \"C\"",
+        TaskSortOrder::Title => "lower(r.title COLLATE \"C\")",
+        TaskSortOrder::Agent => {
+            "coalesce(r.agent, (SELECT f.body::jsonb ->> 'agent' FROM run_stats f
+                                WHERE f.task_no = t.task_no), $3::text) COLLATE \"C\""
+        }
+        TaskSortOrder::Place => "coalesce(r.place, '') COLLATE \"C\"",
     }
 }
 
@@ -132,6 +140,10 @@ fn order_clause(page: &TaskPageRequest) -> String {
     let direction = if page.ascending { "ASC" } else { "DESC" };
     match page.order {
         TaskSortOrder::Created => format!("r.task_id {direction}"),
+        order @ TaskSortOrder::State => format!(
+            "{} {direction}, {ACCEPTED_CLAUSE} {direction}, r.task_id DESC",
+            order_column(order)
+        ),
         order => format!("{} {direction}, r.task_id DESC", order_column(order)),
     }
 }

@@ -63,6 +63,13 @@ const fn order_column(order: TaskSortOrder) -> &'static str {
         }
         TaskSortOrder::Attempts => "last_attempt",
         TaskSortOrder::Duration => "updated_at - created_at",
+        TaskSortOrder::State => "state || '/' || coalesce(outcome, '')",
+        TaskSortOrder::Title => "lower(title)",
+        TaskSortOrder::Agent => {
+            "coalesce(agent, (SELECT json_extract(f.body, '$.agent') FROM run_stats f
+                              WHERE f.task_no = task.task_no), :none)"
+        }
+        TaskSortOrder::Place => "coalesce(place, '')",
     }
 }
 
@@ -71,6 +78,10 @@ fn order_clause(page: &TaskPageRequest) -> String {
     let direction = if page.ascending { "ASC" } else { "DESC" };
     match page.order {
         TaskSortOrder::Created => format!("task_id {direction}"),
+        order @ TaskSortOrder::State => format!(
+            "{} {direction}, {ACCEPTED_CLAUSE} {direction}, task_id DESC",
+            order_column(order)
+        ),
         order => format!("{} {direction}, task_id DESC", order_column(order)),
     }
 }

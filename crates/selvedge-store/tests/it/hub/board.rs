@@ -147,16 +147,26 @@ fn expected_page(all: &[TaskView], filter: &TaskFilter, page: &TaskPageRequest) 
     };
     let mut rows: Vec<TaskView> = all.iter().filter(is_selected).cloned().collect();
     rows.sort_by_key(|view| Reverse(view.row.task_id));
+    let number = |number: i128| (number, String::new());
+    let text = |text: &str| (0, text.to_owned());
     let key = |view: &TaskView| match page.order {
         TaskSortOrder::Created => {
             let id = view.row.task_id.uuid().as_u128();
-            i128::try_from(id & (u128::MAX >> 1)).unwrap()
+            number(i128::try_from(id & (u128::MAX >> 1)).unwrap())
         }
-        TaskSortOrder::Updated => view.row.updated_at.into(),
-        TaskSortOrder::Cost => view.cost.micro_usd.0.into(),
-        TaskSortOrder::Tokens => (view.cost.tokens_in + view.cost.tokens_out).into(),
-        TaskSortOrder::Attempts => view.row.lease.last_attempt.into(),
-        TaskSortOrder::Duration => (view.row.updated_at - view.created_at).into(),
+        TaskSortOrder::Updated => number(view.row.updated_at.into()),
+        TaskSortOrder::Cost => number(view.cost.micro_usd.0.into()),
+        TaskSortOrder::Tokens => number((view.cost.tokens_in + view.cost.tokens_out).into()),
+        TaskSortOrder::Attempts => number(view.row.lease.last_attempt.into()),
+        TaskSortOrder::Duration => number((view.row.updated_at - view.created_at).into()),
+        TaskSortOrder::State => {
+            let (state, outcome) = kind(view);
+            let outcome = outcome.map_or("", |outcome| outcome.as_str());
+            text(&format!("{}/{outcome}", state.as_str()))
+        }
+        TaskSortOrder::Title => text(&view.title.to_ascii_lowercase()),
+        TaskSortOrder::Agent => text(agent(view)),
+        TaskSortOrder::Place => text(view.place.as_deref().unwrap_or_default()),
     };
     if page.ascending {
         rows.sort_by_key(key);
@@ -227,6 +237,10 @@ pub(super) async fn list_pages_and_counts_match_the_full_list(fixture: StoreFixt
             (TaskSortOrder::Tokens, true),
             (TaskSortOrder::Attempts, false),
             (TaskSortOrder::Duration, true),
+            (TaskSortOrder::State, true),
+            (TaskSortOrder::Title, true),
+            (TaskSortOrder::Agent, false),
+            (TaskSortOrder::Place, true),
         ] {
             let kinds = vec![
                 (TaskState::Queued, None),
