@@ -183,6 +183,7 @@
     const last = $("#trace > li:last-child");
     if (box?.checked && last) last.scrollIntoView({ block: "end" });
   };
+  document.addEventListener("change", (event) => { if (event.target.id === "follow") follow(); });
 
   let refreshing = false;
   let again = false;

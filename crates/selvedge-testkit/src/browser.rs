@@ -148,6 +148,14 @@ impl Browser {
         );
     }
 
+    /// Sets whether pages may run scripts; it applies to pages that are opened later. The test's own scripts always run.
+    pub fn allow_scripts(&self, allowed: bool) {
+        self.send_devtools_command(
+            "Emulation.setScriptExecutionDisabled",
+            &json!({ "value": !allowed }),
+        );
+    }
+
     /// Sets the size of the page, and whether the device is a phone.
     pub fn resize(&self, width: u32, height: u32, phone: bool) {
         let size = json!({

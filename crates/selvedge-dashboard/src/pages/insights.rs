@@ -5,14 +5,13 @@ use std::iter::successors;
 
 use jiff::ToSpan as _;
 use jiff::civil::{Date, ISOWeekDate, Weekday};
-use selvedge_core::describe::cost;
 use selvedge_core::format::{counted, duration};
 
 use crate::backend::{TaskQuery, TaskQueryOrder};
 use crate::charts::{self, ChartSegment};
 use crate::stats::{
-    CheckTotals, RetryStats, StatsBucket, StatsGroup, StatsReport, StatsTable,
-    format_optional_cost, format_shares, tables,
+    CheckTotals, LOWER_BOUND_NOTE, RetryStats, StatsBucket, StatsGroup, StatsReport, StatsTable,
+    format_cost, format_optional_cost, format_shares, is_lower_bound, tables,
 };
 use crate::text::{Markup, single_line};
 
@@ -24,6 +23,8 @@ pub(crate) struct InsightsView {
     pub(crate) numbers: Vec<NumberView>,
     pub(crate) plots: Vec<PlotView>,
     pub(crate) tables: Vec<TableView>,
+    /// What the sign of costs means that are only known to be at least so high.
+    pub(crate) note: Option<&'static str>,
 }
 
 /// A number with its label and its tasks.
@@ -95,13 +96,14 @@ impl InsightsView {
             class,
             name,
             count,
-            each: share.mean_cost().map(cost),
+            each: share.mean_cost().map(format_cost),
             address: with_result(base, result),
         };
         let [first_name, recovered_name, lost_name, ..] =
             TaskQuery::RESULTS.map(|(_, name, _)| name);
         Self {
             none: all.runs() == 0,
+            note: is_lower_bound(all.cost()).then_some(LOWER_BOUND_NOTE),
             shares: vec![
                 share(
                     "first",
@@ -149,7 +151,11 @@ fn numbers(figures: &StatsReport, base: &TaskQuery) -> Vec<NumberView> {
     };
     let median = figures.median_verdict_ms;
     vec![
-        number("Total cost", cost(all.cost()), sorted(TaskQueryOrder::Cost)),
+        number(
+            "Total cost",
+            format_cost(all.cost()),
+            sorted(TaskQueryOrder::Cost),
+        ),
         number(
             "Cost per verified task",
             format_optional_cost(figures.cost_per_verified),
@@ -157,7 +163,7 @@ fn numbers(figures: &StatsReport, base: &TaskQuery) -> Vec<NumberView> {
         ),
         number(
             "Cost of retries",
-            cost(all.retries.cost),
+            format_cost(all.retries.cost),
             sorted(TaskQueryOrder::Attempts),
         ),
         number(

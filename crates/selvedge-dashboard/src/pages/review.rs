@@ -60,6 +60,7 @@ impl OriginalTestsView {
             (failed + summary.failed, executed + summary.executed)
         });
         let words = match executed {
+            0 if all == 0 => "not run".to_owned(),
             0 => format!("{passed} of {all} checks pass"),
             executed => format!(
                 "{} of {executed} tests pass",
@@ -67,7 +68,11 @@ impl OriginalTestsView {
             ),
         };
         Self {
-            class: if passed == all { "pass" } else { "fail" },
+            class: match passed {
+                _ if all == 0 => "error",
+                passed if passed == all => "pass",
+                _ => "fail",
+            },
             words,
             reason: make_visible(&crossed.reason),
             tests: crossed

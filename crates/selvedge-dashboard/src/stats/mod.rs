@@ -11,5 +11,5 @@ pub use report::{
 };
 pub(crate) use run_stats::kind_name;
 pub use run_stats::{CheckStats, RunCategory, RunStats};
-pub use tables::{StatsTable, tables};
+pub use tables::{LOWER_BOUND_NOTE, StatsTable, format_cost, is_lower_bound, tables};
 pub(crate) use tables::{format_optional_cost, format_shares};

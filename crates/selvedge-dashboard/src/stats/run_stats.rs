@@ -151,6 +151,12 @@ impl RunStats {
                 retry_cost = retry_cost + attempt.cost();
             }
         }
+        // An open session has not reported its cost.
+        if run.is_session_open() && first_report.is_some() {
+            retry_cost = retry_cost + Cost::UNKNOWN;
+        } else if run.is_session_open() {
+            first_cost = first_cost + Cost::UNKNOWN;
+        }
         if run.lost_judgements > 0 {
             retry_cost = retry_cost + Cost::UNKNOWN;
         }

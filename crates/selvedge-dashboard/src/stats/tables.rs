@@ -1,9 +1,9 @@
 //! The statistics as text tables, for terminals and beside charts. The labels of all numbers are defined
 //! here.
 
-use selvedge_core::describe::cost;
+use selvedge_core::describe;
 use selvedge_core::format::duration;
-use selvedge_core::model::Cost;
+use selvedge_core::model::{Cost, CostSource};
 
 use super::report::{RetryStats, StatsBucket, StatsGroup, StatsReport};
 
@@ -89,9 +89,31 @@ pub(crate) fn format_shares(stats: &RetryStats) -> [String; 3] {
     [text(runs[0], a), text(runs[1], b), text(runs[2], c)]
 }
 
+/// What the sign of [`format_cost`] means, for readers.
+pub const LOWER_BOUND_NOTE: &str =
+    "≥: at least so much, because not every session reported its cost";
+
+/// Whether a cost is only known to be at least so high.
+pub fn is_lower_bound(cost: Cost) -> bool {
+    cost.micro_usd.is_some() && cost.source == CostSource::Unknown
+}
+
+/// "$0.0423", or "≥ $0.0423" if it is a lower bound: [`LOWER_BOUND_NOTE`] is said once, and not in every cell.
+pub fn format_cost(cost: Cost) -> String {
+    if is_lower_bound(cost) {
+        let known = Cost {
+            source: CostSource::Reported,
+            ..cost
+        };
+        format!("≥ {}", describe::cost(known))
+    } else {
+        describe::cost(cost)
+    }
+}
+
 /// An optional cost.
 pub(crate) fn format_optional_cost(amount: Option<Cost>) -> String {
-    amount.map_or_else(|| "–".to_owned(), cost)
+    amount.map_or_else(|| "–".to_owned(), format_cost)
 }
 
 fn category_table(all: &RetryStats) -> StatsTable {
@@ -111,7 +133,7 @@ fn category_table(all: &RetryStats) -> StatsTable {
     ];
     let row = |name: &str, share: &StatsBucket, count: String| {
         let each = format_optional_cost(share.mean_cost());
-        vec![name.to_owned(), count, cost(share.cost), each]
+        vec![name.to_owned(), count, format_cost(share.cost), each]
     };
     let judged = judged
         .iter()
@@ -135,7 +157,7 @@ fn group_row(group: &StatsGroup) -> Vec<String> {
         first,
         recovered,
         lost,
-        cost(bought.cost()),
+        format_cost(bought.cost()),
         format_optional_cost(bought.cost_per_rescue),
         group
             .median_verdict_ms

@@ -2,10 +2,11 @@
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use selvedge_core::describe::cost;
 use selvedge_core::format::counted;
 use selvedge_core::model::exit_code;
-use selvedge_dashboard::stats::{StatsPeriod, StatsReport, StatsTable, tables};
+use selvedge_dashboard::stats::{
+    LOWER_BOUND_NOTE, StatsPeriod, StatsReport, StatsTable, format_cost, is_lower_bound, tables,
+};
 
 use super::{canonical_directory, environment, fleet};
 use crate::cli::StatsArgs;
@@ -53,12 +54,12 @@ fn format_figures(figures: &StatsReport) -> String {
         "{}, {}, total {}\n",
         counted(all.runs(), "task"),
         counted(all.attempts, "attempt"),
-        cost(all.cost()),
+        format_cost(all.cost()),
     );
     if let Some(each) = all.cost_per_rescue {
         text += &format!(
             "per recovered task {} (cost of all retries divided by recovered tasks)\n",
-            cost(each)
+            format_cost(each)
         );
     }
     for table in tables(figures) {
@@ -67,6 +68,9 @@ fn format_figures(figures: &StatsReport) -> String {
             style::strong(&table.title),
             format_table(&table)
         );
+    }
+    if is_lower_bound(all.cost()) {
+        text += &format!("\n{LOWER_BOUND_NOTE}\n");
     }
     text
 }

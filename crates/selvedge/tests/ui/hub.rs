@@ -115,6 +115,13 @@ fn hub_dashboard_logs_in_acts_and_survives_a_restart() {
         "{}",
         browser.address()
     );
+    browser.open_url(&format!("{}/?state=cancelled", again.origin));
+    browser.click("tr.row:nth-child(1) .pick input");
+    browser.click("tr.row:nth-child(2) .pick input");
+    browser.click("#bulk button[value=retry]");
+    browser.wait_until("document.querySelectorAll('.pick input:checked').length === 0");
+    browser.open_url(&format!("{}/?state=waiting", again.origin));
+    browser.wait_for_text("#count", "4 tasks");
 }
 
 #[test]

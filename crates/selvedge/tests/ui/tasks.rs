@@ -1,7 +1,7 @@
 //! The task list, the page of a task, and retry statistics.
 
 use selvedge_testkit::{Browser, BrowserKey};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fixtures::{
     agents, ending, env_with_repo, env_with_runs, newest, open_browser, run, serve, write,
@@ -242,6 +242,8 @@ fn list_is_searched_sorted_and_filtered_by_outcome() {
     browser.click("th.cost a");
     browser.wait_until("location.search === '?sort=cost&dir=asc'");
     assert_ne!(browser.text("tr.row:first-child .cost"), first);
+    heads_sort_by_keyboard_in_both_directions(&browser, &ui.origin);
+    browser.open_url(&ui.origin);
     let heights = browser.run_script(
         "return [...document.querySelectorAll('tr.row')].every(it => it.getBoundingClientRect().height <= 40)",
         &[],
@@ -260,6 +262,142 @@ fn list_is_searched_sorted_and_filtered_by_outcome() {
     browser.wait_until("location.pathname.startsWith('/tasks/')");
     browser.press_keys(&[BrowserKey::Char('u')]);
     browser.wait_until("location.search === '?state=verified'");
+}
+
+/// Asserts that equal texts of a column are beside each other and that the descending order is the reverse of the ascending one.
+fn heads_sort_by_keyboard_in_both_directions(browser: &Browser, origin: &str) {
+    for (column, texts, word) in [
+        ("state", "td.state .badge", "state"),
+        ("what", "td.what a.go", "task"),
+        ("agent", "td.agent bdi", "agent"),
+        ("repo", "td.repo bdi", "repo"),
+    ] {
+        let in_order = |search: String, direction: &str| {
+            browser.run_script(
+                &format!("document.querySelector('th.{column} a').focus()"),
+                &[],
+            );
+            browser.press_keys(&[BrowserKey::Enter]);
+            browser.wait_until(&format!("location.search === '{search}'"));
+            let sorted = browser.run_script(
+                "return [...document.querySelectorAll('th[aria-sort]')].map(it => it.className + ' ' + it.ariaSort)",
+                &[],
+            );
+            assert_eq!(sorted, json!([format!("{column} {direction}")]));
+            let shown = browser.run_script(
+                "return [...document.querySelectorAll(arguments[0])].map(it => it.textContent.trim())",
+                &[json!(texts)],
+            );
+            let mut shown: Vec<String> = serde_json::from_value(shown).unwrap();
+            assert_eq!(shown.len(), 6, "{shown:?}");
+            shown.dedup();
+            shown
+        };
+        browser.open_url(&format!("{origin}/?state=&days=7"));
+        let ascending = in_order(format!("?days=7&sort={word}&dir=asc"), "ascending");
+        let mut descending = in_order(format!("?days=7&sort={word}"), "descending");
+        descending.reverse();
+        assert_eq!(ascending, descending, "{word}");
+        let distinct: std::collections::BTreeSet<&String> = ascending.iter().collect();
+        assert_eq!(distinct.len(), ascending.len(), "{ascending:?}");
+        if matches!(word, "task" | "agent") {
+            assert!(
+                ascending.is_sorted_by_key(|it| it.to_lowercase()),
+                "{ascending:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn long_and_broken_off_tasks_have_bounded_pages_without_dead_links() {
+    let env = env_with_repo();
+    let attempt = |number: usize| {
+        let mut steps: Vec<Value> = (0..60)
+            .map(|file| write(&format!("part-{file}"), &format!("{number}\n").repeat(60)))
+            .collect();
+        steps.push(json!({ "say": "A long report.\n".repeat(400) }));
+        steps.push(ending(0.01));
+        steps
+    };
+    agents(
+        &env,
+        &[
+            ("long", (1..=4).map(attempt).collect()),
+            (
+                "stubborn",
+                json!([[{ "say": "This takes for ever." }, { "hang": true }]]),
+            ),
+        ],
+    );
+    let check = "seq -f 'FAILED test_%g: expected 1, got %g' 3000; exit 1";
+    let about = "One of many lines of a description.\n".repeat(1500);
+    run(
+        &env,
+        &about,
+        "long",
+        &["--retries", "3", "--check", check, "--check", "true"],
+    );
+    let long = newest(&env);
+    let ui = serve(&env);
+    let browser = open_browser(&env, &ui);
+    let page = format!("{}/tasks/{long}", ui.origin);
+    let links = dead_links(&browser, &page);
+    assert_eq!(links, json!([]), "of a long task");
+    let size = browser.run_script(
+        "return [document.documentElement.scrollHeight, performance.getEntriesByType('navigation')[0].encodedBodySize]",
+        &[],
+    );
+    assert!(size[0].as_u64() < Some(5_000), "{size}");
+    assert!(size[1].as_u64() < Some(50_000), "{size}");
+
+    // An attempt that is running, and then broken off, has no tree.
+    let hanging = env.spawn([
+        "run",
+        "Count all numbers",
+        "--agent",
+        "stubborn",
+        "--check",
+        "true",
+    ]);
+    browser.open_url(&ui.origin);
+    browser.wait_for_text("#tasks", "running");
+    let page = format!("{}/tasks/{}", ui.origin, newest(&env));
+    browser.open_url(&page);
+    browser.wait_for_text("#live", "This takes for ever.");
+    assert_eq!(dead_links(&browser, &page), json!([]), "of a running task");
+    hanging.kill();
+    hanging.wait();
+    let is_seen = (0..100).any(|_| {
+        browser.open_url(&page);
+        browser.text(".title .badge") == "interrupted"
+    });
+    assert!(is_seen, "{}", browser.text("main"));
+    let links = dead_links(&browser, &page);
+    assert_eq!(links, json!([]), "of an interrupted task");
+
+    // What the sign of lower bounds means is said once, on the page and in the terminal.
+    let figures = env.selvedge(["stats"]).run().stdout.clone();
+    browser.open_url(&format!("{}/stats", ui.origin));
+    for text in [browser.text("main"), figures] {
+        assert!(text.matches("≥ $").count() > 1, "{text}");
+        assert_eq!(text.matches("at least").count(), 1, "{text}");
+    }
+}
+
+/// The links of a page that lead nowhere: other pages that are not found, and places that the page does not have.
+fn dead_links(browser: &Browser, page: &str) -> Value {
+    browser.open_url(page);
+    browser.run_script(
+        "const links = [...document.querySelectorAll('main a[href]')];
+         const own = links.filter(it => it.getAttribute('href').startsWith('#'));
+         const dead = own.filter(it => !document.getElementById(it.hash.slice(1))).map(it => it.hash);
+         const others = new Set(links.filter(it => it.origin === location.origin).map(it => it.href.split('#')[0]));
+         if (others.size < 3) return ['too few links'];
+         return Promise.all([...others].map(async it => [it, (await fetch(it)).status]))
+             .then(all => [...dead, ...all.filter(([, status]) => status !== 200)])",
+        &[],
+    )
 }
 
 #[test]
