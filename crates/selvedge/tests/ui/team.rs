@@ -170,6 +170,7 @@ fn hub_review_retries_and_then_accepts() {
     browser.wait_for_text("#review", "Review required");
     browser.click("#prompt-2 summary");
     browser.wait_for_text("#prompt-2", "Do not leave early: <i>add</i> the numbers.");
+    browser.wait_until("document.querySelector('#accept-why')");
     browser.type_into("#accept-why", "Good enough for now.");
     browser.click("#review button[value=accept]");
     browser.wait_for_text("#held", "takes effect in");
