@@ -22,13 +22,13 @@ pub enum MergeResult {
 #[derive(Clone, Copy)]
 pub(super) struct ManifestParts<'a> {
     /// Whether an original dependency is on the test side.
-    pub(super) is_helper: &'a dyn Fn(&Value) -> bool,
+    pub(super) helper: &'a dyn Fn(&Value) -> bool,
     /// Whether an original source imports a name with this prefix.
-    pub(super) is_imported: &'a dyn Fn(&str) -> bool,
+    pub(super) imported: &'a dyn Fn(&str) -> bool,
     /// Whether a folder, relative to the manifest, has a package that existed before and still exists.
-    pub(super) is_package: &'a dyn Fn(&str) -> bool,
+    pub(super) package: &'a dyn Fn(&str) -> bool,
     /// Whether a folder, relative to the root, did not exist before.
-    pub(super) is_new_folder: &'a dyn Fn(&str) -> bool,
+    pub(super) new_folder: &'a dyn Fn(&str) -> bool,
 }
 
 /// Whether a new Cargo workspace has members that existed before: it would decide their settings and dependencies.
@@ -55,10 +55,10 @@ pub(super) fn merge(change: &ChangedFile<'_>, parts: &ManifestParts<'_>) -> Opti
     };
     let merged = if format == ManifestFormat::TsConfig {
         let is_new = |path: &str| {
-            join(folder_of(change.path), path).is_some_and(|folder| (parts.is_new_folder)(&folder))
+            join(folder_of(change.path), path).is_some_and(|folder| (parts.new_folder)(&folder))
         };
         aliases::merge_references(
-            aliases::merge_aliases(&before, &after, parts.is_imported),
+            aliases::merge_aliases(&before, &after, parts.imported),
             &after,
             &is_new,
         )
@@ -194,12 +194,12 @@ impl ManifestFormat {
             let decided = match self.owner(&path, new.or(old).unwrap_or(&none)) {
                 KeyOwner::Base => old.cloned(),
                 KeyOwner::Attempt => new.cloned(),
-                KeyOwner::Members => merge_members(old, new, parts.is_package),
+                KeyOwner::Members => merge_members(old, new, parts.package),
                 KeyOwner::EntryPoints => merge_entry_points(old, new),
                 owner @ (KeyOwner::Dependencies | KeyOwner::TestDependencies) => {
                     let (old, wanted) = (old.unwrap_or(&none), new.unwrap_or(&none));
                     let takes_new = owner == KeyOwner::Dependencies;
-                    let whole = merge_dependencies(old, wanted, takes_new, parts.is_helper);
+                    let whole = merge_dependencies(old, wanted, takes_new, parts.helper);
                     (!whole.is_empty() || new.is_some()).then_some(Value::Object(whole))
                 }
                 KeyOwner::Mixed => {
@@ -595,10 +595,10 @@ mod tests {
         };
         let is_helper = |wanted: &Value| wanted["path"] == "../support";
         let parts = ManifestParts {
-            is_helper: &is_helper,
-            is_imported: &|name| name == "@/",
-            is_package: &|folder| folder == "crates/old",
-            is_new_folder: &|_| false,
+            helper: &is_helper,
+            imported: &|name| name == "@/",
+            package: &|folder| folder == "crates/old",
+            new_folder: &|_| false,
         };
         match merge(&change, &parts).unwrap() {
             MergeResult::Same => "same".to_owned(),

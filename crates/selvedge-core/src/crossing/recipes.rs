@@ -20,7 +20,7 @@ struct Rule {
 /// The rules of a makefile or justfile and the files that it includes.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    rules: BTreeMap<String, Rule>,
+    by_target: BTreeMap<String, Rule>,
     variables: BTreeMap<String, String>,
     /// The first target.
     first: Option<String>,
@@ -51,7 +51,7 @@ impl Rules {
             });
             unread.extend(included.cloned());
         }
-        (!rules.rules.is_empty()).then_some(rules)
+        (!rules.by_target.is_empty()).then_some(rules)
     }
 
     fn parse(&mut self, text: &str, is_just: bool) {
@@ -65,7 +65,7 @@ impl Rules {
             let is_recipe = line.starts_with('\t') || (is_just && line.starts_with(' '));
             if is_recipe && !current.is_empty() {
                 for target in &current {
-                    let rule = self.rules.entry(target.clone()).or_default();
+                    let rule = self.by_target.entry(target.clone()).or_default();
                     rule.recipe.push(line.trim().to_owned());
                 }
                 continue;
@@ -115,7 +115,7 @@ impl Rules {
                 self.first = current.iter().find(|name| !name.starts_with('.')).cloned();
             }
             for target in &current {
-                let rule = self.rules.entry(target.clone()).or_default();
+                let rule = self.by_target.entry(target.clone()).or_default();
                 rule.prerequisites.extend(names(prerequisites));
                 rule.recipe
                     .extend(inline.map(|line| line.trim().to_owned()));
@@ -158,15 +158,15 @@ impl Rules {
         };
         if unread
             .iter()
-            .any(|(goal, _)| !self.rules.contains_key(*goal))
+            .any(|(goal, _)| !self.by_target.contains_key(*goal))
         {
             // A rule that was not understood: any recipe may be run.
-            unread.extend(self.rules.keys().map(|target| (target.as_str(), false)));
+            unread.extend(self.by_target.keys().map(|target| (target.as_str(), false)));
         }
         let mut seen = BTreeSet::new();
         let mut lines = Vec::new();
         while let Some((target, is_goal)) = unread.pop() {
-            let Some(rule) = self.rules.get(target).filter(|_| seen.insert(target)) else {
+            let Some(rule) = self.by_target.get(target).filter(|_| seen.insert(target)) else {
                 continue;
             };
             let is_own = is_goal && rule.recipe.is_empty();
@@ -189,7 +189,7 @@ impl Rules {
     /// The files that the rules make.
     fn targets(&self) -> impl Iterator<Item = &str> {
         let made = self
-            .rules
+            .by_target
             .iter()
             .filter(|(_, rule)| !rule.recipe.is_empty());
         made.map(|(target, _)| target.as_str())

@@ -578,10 +578,10 @@ impl<'a> BaseProject<'a> {
         }
         let is_package = |folder: &str| self.has_package(change.path, folder);
         let parts = ManifestParts {
-            is_helper: &|wanted| self.packages.contains_dependency(change.path, wanted),
-            is_imported: &|name| self.imports_name(name),
-            is_package: &is_package,
-            is_new_folder: &|folder| !folder.is_empty() && !self.has_folder(folder),
+            helper: &|wanted| self.packages.contains_dependency(change.path, wanted),
+            imported: &|name| self.imports_name(name),
+            package: &is_package,
+            new_folder: &|folder| !folder.is_empty() && !self.has_folder(folder),
         };
         let merged = self
             .merge_workspace(change)

@@ -126,7 +126,7 @@ fn sides_module_with_a_message_about_expectations_is_not_a_helper() {
 fn sides_names_alone_do_not_make_sources_tests() {
     let module = "def double(x):\n    return x + 2\n";
     let script = "export const name = (s) => s;\n";
-    let cases: [(&str, &[(&str, &str)], &str); 17] = [
+    let cases: [(&str, Texts<'_>, &str); 17] = [
         (
             "pytest",
             &[
@@ -356,7 +356,7 @@ fn sides_names_alone_do_not_make_sources_tests() {
 fn sides_helpers_of_tests_stay_on_their_side() {
     let module = "def titles():\n    return ['a']\n";
     let app = ("app/__init__.py", "def run(): return 1\n");
-    let cases: [(&str, &[(&str, &str)], &str, ProjectSide); 11] = [
+    let cases: [(&str, Texts<'_>, &str, ProjectSide); 11] = [
         (
             "pytest",
             &[

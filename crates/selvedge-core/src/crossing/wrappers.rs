@@ -142,7 +142,7 @@ impl<'a> WrapperSearch<'a> {
                     }
                 }
                 "make" | "gmake" => {
-                    self.read_recipes(&MAKEFILES, directory, arguments, is_goal, depth)
+                    self.read_recipes(&MAKEFILES, directory, arguments, is_goal, depth);
                 }
                 "just" => self.read_recipes(&JUSTFILES, directory, arguments, is_goal, depth),
                 "composer" => self.read_composer(directory, arguments, is_goal, depth),
@@ -180,7 +180,7 @@ impl<'a> WrapperSearch<'a> {
                         .unwrap_or(directory);
                 }
                 "-f" | "--file" | "--makefile" | "--justfile" => {
-                    file = words.next().map(str::to_owned)
+                    file = words.next().map(str::to_owned);
                 }
                 _ if word.starts_with("-C") || word.starts_with("--directory=") => {
                     let to = joined("-C").or_else(|| joined("--directory="));

@@ -576,7 +576,7 @@ mod tests {
             "home/.cargo",
             "tools",
         ] {
-            std::fs::create_dir_all(root.join(folder)).unwrap();
+            fs::create_dir_all(root.join(folder)).unwrap();
         }
         let environment = [
             ("HOME", "home"),

@@ -15,7 +15,7 @@ use crate::output::OutputFormat;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Agents, models and checks come from this machine's settings (`selvedge config show`) and from those \
-of a task's repository. Everyone who can submit tasks to the hub can run commands on this machine:
+of a task's repository. Everyone who can submit tasks to the hub can run commands on this machine: \
 run the worker as a separate user.
 
 After the first SIGTERM, the worker finishes its tasks and accepts no more; a second one releases \

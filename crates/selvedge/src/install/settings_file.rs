@@ -193,7 +193,9 @@ fn close_in_line(array: &CstArray) {
         .take_while(|node| node.is_newline() || node.is_whitespace())
         .collect();
     if begins_in_line && blank.iter().any(|node| node.is_newline()) {
-        blank.into_iter().for_each(|node| node.clone().remove());
+        for node in blank {
+            node.clone().remove();
+        }
     }
 }
 

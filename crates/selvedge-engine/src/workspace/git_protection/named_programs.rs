@@ -148,24 +148,32 @@ fn hash(workspace: &Path, path: &Path) -> ContentHash {
 fn names_a_program(key: &str, value: &[u8]) -> bool {
     let first = key.split('.').next().unwrap_or_default();
     let last = key.rsplit('.').next().unwrap_or_default();
-    match (first, last) {
-        ("core", "fsmonitor" | "sshcommand" | "editor" | "pager" | "askpass" | "gitproxy")
-        | ("core", "alternaterefscommand")
-        | ("sequence", "editor")
-        | ("filter", "clean" | "smudge" | "process")
-        | ("diff", "command" | "textconv" | "external")
-        | ("merge", "driver")
-        | ("gpg", "program" | "defaultkeycommand")
-        | ("credential", "helper")
-        | ("difftool" | "mergetool" | "browser" | "man", "cmd" | "path")
-        | ("trailer", "command" | "cmd")
-        | ("remote", "uploadpack" | "receivepack")
-        | ("interactive", "difffilter")
-        | ("uploadpack", "packobjectshook")
-        | ("pager", _) => true,
-        ("alias" | "submodule", _) => value.starts_with(b"!"),
-        _ => false,
-    }
+    let commands: &[&str] = match first {
+        "core" => &[
+            "alternaterefscommand",
+            "askpass",
+            "editor",
+            "fsmonitor",
+            "gitproxy",
+            "pager",
+            "sshcommand",
+        ],
+        "sequence" => &["editor"],
+        "filter" => &["clean", "smudge", "process"],
+        "diff" => &["command", "textconv", "external"],
+        "merge" => &["driver"],
+        "gpg" => &["program", "defaultkeycommand"],
+        "credential" => &["helper"],
+        "difftool" | "mergetool" | "browser" | "man" => &["cmd", "path"],
+        "trailer" => &["command", "cmd"],
+        "remote" => &["uploadpack", "receivepack"],
+        "interactive" => &["difffilter"],
+        "uploadpack" => &["packobjectshook"],
+        "pager" => return true,
+        "alias" | "submodule" => return value.starts_with(b"!"),
+        _ => &[],
+    };
+    commands.contains(&last)
 }
 
 #[cfg(test)]

@@ -13,11 +13,12 @@ const MANIFESTS: [&str; 4] = ["cpanfile", "Makefile.PL", "Build.PL", "dist.ini"]
 
 /// `t/*.t` may also be scripts of other languages, so that a manifest or a module must show that it is Perl.
 fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
-    let is_test = |path: &&str| path.starts_with("t/") && path.ends_with(".t");
-    let module = || {
-        at.paths()
-            .find(|path| path.starts_with("lib/") && path.ends_with(".pm"))
+    let is_in = |path: &str, folder: &str, extension: &str| {
+        let end = path.rsplit_once('.').map(|(_, end)| end);
+        path.starts_with(folder) && end == Some(extension)
     };
+    let is_test = |path: &&str| is_in(path, "t/", "t");
+    let module = || at.paths().find(|path| is_in(path, "lib/", "pm"));
     let Some(test) = at.paths().find(is_test) else {
         return Vec::new();
     };
