@@ -182,8 +182,9 @@ fn test_ids_are_not_read_from_results_of_plain_programs() {
     );
     assert_eq!(failed.tests, None);
     let rule = "-".repeat(70);
+    let heading = "=".repeat(70);
     let unittest = format!(
-        "FAIL: test_a (t.T.test_a)\n{rule}\nTraceback (most recent call last):\n  File \"t.py\", line 3, in test_a\n    \
+        "{heading}\nFAIL: test_a (t.T.test_a)\n{rule}\nTraceback (most recent call last):\n  File \"t.py\", line 3, in test_a\n    \
          self.fail()\nAssertionError: None\n\n{rule}\nRan 1 test in 0.001s\n\nFAILED (failures=1)\n"
     );
     assert_eq!(tests(&unittest).unwrap().failed_ids.ids, ["t.T.test_a"]);

@@ -365,7 +365,7 @@ impl SandboxPaths {
         let path: Vec<_> = path
             .map(|path| std::env::split_paths(path).filter_map(canonical).collect())
             .unwrap_or_default();
-        self.existing("toolchains")
+        self.existing_anywhere("toolchains")
             .into_iter()
             .chain(path)
             .collect()
@@ -584,7 +584,8 @@ mod tests {
             ("PATH", "tools"),
         ];
         let environment = environment.map(|(name, path)| (name.into(), root.join(path).into()));
-        let places = SandboxPaths::new(environment.into());
+        let mut places = SandboxPaths::new(environment.into());
+        places.other_homes.clear();
         let of_home = |paths: Vec<PathBuf>| -> Vec<_> {
             paths
                 .into_iter()

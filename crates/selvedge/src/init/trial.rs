@@ -176,7 +176,9 @@ fn known_failures(report: &CheckReport, proposal: &Proposal) -> Vec<String> {
 /// many lines.
 pub(crate) fn explain_failure(report: &CheckReport, max_lines: usize) -> Vec<String> {
     let is_read = |failure: &&Failure| {
-        let has_subject = failure.file.is_some() || failure.id.is_some();
+        // Without tests, an id is the target of a makefile or the like.
+        let is_test = failure.id.is_some() && report.tests.is_some();
+        let has_subject = failure.file.is_some() || is_test;
         has_subject && failure.source != FailureSource::Fallback
     };
     if let Some(failure) = report.failures.iter().find(is_read) {

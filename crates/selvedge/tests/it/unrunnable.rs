@@ -94,7 +94,7 @@ fn check_program_may_be_created_by_the_work() {
     let env = env_with_repo();
     let task = r#"{"description": "do it", "verification_steps":
         [{"type": "command", "target": "true", "directory": "build/sub"}]}"#;
-    let agent = agent(&env, &format!("{creates} && touch build/sub/file"));
+    let agent = agent(&env, &format!("{creates} && touch build/sub/entry"));
     let run = ["run", "--file", "-", "--agent-cmd", &agent];
     env.selvedge(run).stdin(task).run().assert_code(0);
 }
