@@ -205,7 +205,7 @@ fn names_source_file(output: &str, dir: &Path) -> bool {
 }
 
 /// Whether a tool names the file because it reads its settings or commands there.
-fn is_settings_file(path: &str) -> bool {
+pub(super) fn is_settings_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.starts_with('.') || name.contains(".config.") || SETTINGS_FILES.contains(&name)
 }

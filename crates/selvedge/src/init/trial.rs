@@ -7,7 +7,7 @@ use std::time::Duration;
 use selvedge_core::model::{CheckReport, CheckStatus, Failure, FailureSource, StepKind};
 
 use super::diagnosis::{
-    EnvironmentProblem, find_environment_problem, find_load_error, load_errors,
+    EnvironmentProblem, find_environment_problem, find_load_error, is_settings_file, load_errors,
     shows_failures_of_code,
 };
 use super::proposal::{CheckRole, Proposal};
@@ -178,7 +178,8 @@ pub(crate) fn explain_failure(report: &CheckReport, max_lines: usize) -> Vec<Str
     let is_read = |failure: &&Failure| {
         // Without tests, an id is the target of a makefile or the like.
         let is_test = failure.id.is_some() && report.tests.is_some();
-        let has_subject = failure.file.is_some() || is_test;
+        let file = failure.file.as_deref();
+        let has_subject = file.map_or(is_test, |file| !is_settings_file(file));
         has_subject && failure.source != FailureSource::Fallback
     };
     if let Some(failure) = report.failures.iter().find(is_read) {
