@@ -46,7 +46,7 @@ pub enum ExclusionReason {
     RepositoryRecords,
     /// A pipe, socket or device.
     Special,
-    /// A folder below more than [`MAX_DEPTH`] others.
+    /// A folder below more than 200 others.
     TooDeep,
     /// A name that git cannot store (`.gitmodules` as a link).
     Unstorable,
