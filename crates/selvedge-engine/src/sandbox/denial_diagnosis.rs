@@ -135,7 +135,9 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
                 way_out("checks")
             ).into());
         }
-        let Some(message) = DenialMessage::of(line) else {
+        // A program that warns about a file goes on without it.
+        let is_warning = line.contains("Warning: ") || line.contains("warning: ");
+        let Some(message) = DenialMessage::of(line).filter(|_| !is_warning) else {
             continue;
         };
         if message == DenialMessage::ReadOnly {
