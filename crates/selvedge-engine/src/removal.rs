@@ -61,7 +61,7 @@ impl MovedNames {
     }
 }
 
-/// Removes the entries of a folder. What is in its folders is removed if it is no folder, and moved to `root` otherwise.
+/// Removes the entries of a folder. Files in its folders are removed, and folders moved to `root`.
 /// Returns whether there were entries.
 fn remove_entries(
     folder: BorrowedFd<'_>,
@@ -135,7 +135,7 @@ fn move_up(
         Err(Errno::NOTEMPTY | Errno::EXIST | Errno::ACCESS) => {}
         done => return ignore_not_found(done),
     }
-    // A folder can only be moved by whoever can write it.
+    // Only a user who can write a folder can move it.
     make_accessible(&rustix::fs::openat(parent, name, NAMED, Mode::empty())?)?;
     loop {
         let to = moved.next();

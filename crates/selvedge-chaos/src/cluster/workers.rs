@@ -358,7 +358,7 @@ impl Cluster {
         fsync_shim::ignore_syncs(&self.control_file(of))
     }
 
-    /// Tells a hub with [`Mutant::ReassignEarly`] that a worker is cut off.
+    /// Notifies a hub with [`Mutant::ReassignEarly`] that a worker is cut off.
     pub fn mark_partition(&self) -> Result<(), ChaosError> {
         if let RoundDatabase::File(path) = &self.database {
             std::fs::write(partition_marker(path), "")?;

@@ -241,7 +241,7 @@ fn check_machine_keys(layer: &ConfigNode) -> Result<(), ConfigError> {
         .into())
 }
 
-/// Rejects two checks with the same name: nobody could tell them apart in reports.
+/// Rejects two checks with the same name: reports could not distinguish them.
 fn reject_duplicate_names(checks: &[CheckTable], tree: &ConfigNode) -> Result<(), ConfigError> {
     let mut first_by_name: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, check) in checks.iter().enumerate() {

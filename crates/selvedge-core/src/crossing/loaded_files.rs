@@ -25,7 +25,7 @@ const MAX_ROUNDS: usize = 5;
 static CONFIG_DATA: Pattern = Pattern::new(
     r"(?i)(?:^|/)[^/.]+$|\.(?:jsonc?|json5|toml|ini|cfg|conf|config|ya?ml|xml|neon|inc|opts|options|args|properties|env|rc|rules|list|dist|preset)$|(?:^|/)\.[\w-]+$",
 );
-/// Data whose content is not configuration, whatever its ending.
+/// Data whose content is not configuration, despite its extension.
 static OTHER_DATA: Pattern = Pattern::new(
     r"(?i)(?:^|[/.-])lock(?:file)?(?:[./-]|$)|(?:^|/)(?:licen[cs]e|copying|authors|readme|changelog|version)[^/]*$|(?:^|/)(?:i18n|locales?|translations|docs?|data)/",
 );

@@ -27,7 +27,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Reads the rules at `path`, as run in `directory`; `None` if there is no such text file.
+    /// Reads the rules at `path`, as run in `directory`; `None` if that text file does not exist.
     pub(super) fn read(base: &BaseFiles, path: &str, directory: &str) -> Option<Self> {
         let mut rules = Self::default();
         rules.variables.insert("MAKE".to_owned(), "make".to_owned());

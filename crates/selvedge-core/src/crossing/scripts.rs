@@ -195,7 +195,7 @@ impl<'a> BaseProject<'a> {
     }
 }
 
-/// The functions of a shell library; `None` if it does anything besides defining functions and variables, ends the
+/// The functions of a shell library; `None` if it does more than define functions and variables, ends the
 /// shell, or checks.
 fn functions_of_library(text: &str) -> Option<Vec<&str>> {
     static FUNCTION: Pattern =

@@ -120,8 +120,8 @@ fn executes_tests(check: &CheckReport) -> bool {
 fn explain_blocking(check: &mut CheckReport, reason: &str) {
     let why = format!("a known failure is not excused: {reason}");
     match &mut check.reason {
-        Some(told) if told.contains(&why) => {}
-        Some(told) => *told = format!("{told}; {why}"),
+        Some(reason) if reason.contains(&why) => {}
+        Some(reason) => *reason = format!("{reason}; {why}"),
         None => check.reason = Some(why),
     }
 }

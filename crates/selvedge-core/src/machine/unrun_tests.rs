@@ -1,4 +1,4 @@
-//! Recognizes a failing test command that did not execute all its tests: a failure that stops the runner says nothing
+//! Recognizes a failing test command that did not execute all its tests: a failure that stops the runner shows nothing
 //! about the others.
 
 use crate::guard::Pattern;

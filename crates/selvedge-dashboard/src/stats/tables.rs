@@ -98,7 +98,7 @@ pub fn is_lower_bound(cost: Cost) -> bool {
     cost.micro_usd.is_some() && cost.source == CostSource::Unknown
 }
 
-/// "$0.0423", or "≥ $0.0423" if it is a lower bound: [`LOWER_BOUND_NOTE`] is said once, and not in every cell.
+/// "$0.0423", or "≥ $0.0423" if it is a lower bound: [`LOWER_BOUND_NOTE`] is shown once, and not in every cell.
 pub fn format_cost(cost: Cost) -> String {
     if is_lower_bound(cost) {
         let known = Cost {

@@ -102,7 +102,7 @@ impl AutomakeParser {
         }
     }
 
-    /// Rulers and counters; anything else shows that it is no summary.
+    /// Rulers and counters; other lines show that it is not a summary.
     fn parse_summary(&mut self, text: &str, findings: &mut Findings) -> LineClaim {
         self.state = match self.state {
             SummaryState::Heading if is_rule(text) => SummaryState::Counters(0),

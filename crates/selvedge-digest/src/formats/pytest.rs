@@ -152,7 +152,7 @@ impl PytestParser {
             }
             _ => return LineClaim::Ignore,
         }
-        // What did not fail explains nothing, whatever its name is.
+        // A name alone does not make it a failure.
         match word {
             "FAILED" | "ERROR" => LineClaim::Ignore,
             _ => LineClaim::Suppress,

@@ -97,7 +97,7 @@ pub(super) fn failure_heading(analysis: &Analysis) -> String {
     line
 }
 
-/// Whether neither the exit nor the log says that the command failed. Nothing says that it passed, either.
+/// Whether neither the exit nor the log shows that the command failed. Nothing shows that it passed, either.
 pub(super) fn is_undecided(analysis: &Analysis) -> bool {
     let failed = analysis.tests.as_ref().map_or(0, |tests| tests.failed);
     let is_failure = analysis.failures_total > 0 && !analysis.warnings_only;

@@ -1,7 +1,7 @@
 //! Fits an analysis into a budget: first the failures and their places; then messages and excerpts in fair
 //! shares; then the salient lines of unknown formats; last the truncation notice.
 //!
-//! The digest of a failed command always begins with `FAILED`, whatever the log contains. If the exit is not known, the
+//! The digest of a failed command always begins with `FAILED`, for every log. If the exit is not known, the
 //! failures in the log decide between `FAILED` and `exit code unknown`.
 
 mod body;
@@ -191,8 +191,8 @@ fn nothing_phrase(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// The whole log under its heading, if it fits. Noise is left out without notice: it says nothing that the rest does
-/// not say.
+/// The whole log under its heading, if it fits. Noise is left out without notice: it
+/// adds nothing to the rest.
 fn render_whole_log(analysis: &Analysis, budget: DigestBudget<'_>) -> Option<String> {
     let whole = analysis
         .whole_log

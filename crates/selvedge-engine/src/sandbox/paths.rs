@@ -615,7 +615,7 @@ mod tests {
         assert!(places.toolchains().contains(&root.join("tools")));
     }
 
-    /// Whoever could write these would decide what runs later, although the links and settings are read-only.
+    /// A program that could write these would decide what runs later, although the links and settings are read-only.
     #[test]
     fn link_targets_and_programs_named_in_settings_steer() {
         let root = tempfile::tempdir().unwrap();

@@ -126,8 +126,8 @@ pub enum WorkspaceError {
         message: String,
     },
 
-    /// Git waits for something that is no file.
-    #[error("cannot {doing}: git would wait for {}, which is no file; remove it", path.display())]
+    /// Git waits for a pipe, socket or device.
+    #[error("cannot {doing}: git would wait for {}, which is a pipe, socket or device; remove it", path.display())]
     WaitsForPipe {
         /// The operation.
         doing: &'static str,

@@ -135,7 +135,7 @@ impl GitProtection {
         };
         protection.copy_git_dirs().map_err(to_error)?;
         protection.copy_targets().map_err(to_error)?;
-        // Without mounts, a user's commits cannot be told from those of a session.
+        // Without mounts, a user's commits cannot be distinguished from those of a session.
         if session == ProtectedSession::Agent || !can_mount {
             protection.repositories = protection.find_repositories()?;
         }

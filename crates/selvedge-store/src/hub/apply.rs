@@ -455,7 +455,7 @@ impl ChangeApplier<'_> {
         refusal_answer(LeaseError::Stale { epoch: lease.epoch }, lease.state)
     }
 
-    /// Checks that events continue the journal, and that they are of this task's run: whoever reads the journal takes
+    /// Checks that events continue the journal, and that they are of this task's run: a reader of the journal takes
     /// the run's files from there. Clients without journals send no run id.
     fn check_events(&self, events: &[Value]) -> Result<(), ChangeAnswer> {
         let own = RunId::from(self.row.task_id);

@@ -1,4 +1,4 @@
-//! Parsers of option values. Their errors say what is expected, with an example.
+//! Parsers of option values. Their errors describe what is expected, with an example.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;

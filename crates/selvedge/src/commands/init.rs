@@ -215,7 +215,7 @@ fn describe_proposal(proposal: &Proposal) -> String {
     }
 }
 
-/// Replaces the paths of the copy in which checks run, which nobody can open later.
+/// Replaces the paths of the copy in which checks run, which cannot be opened later.
 struct ShownPaths {
     /// The path of the copy, and the path that replaces it.
     replaced: Option<(String, String)>,

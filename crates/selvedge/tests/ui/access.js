@@ -1,5 +1,5 @@
 // Rules that tools such as axe hold a page to, as far as a page like ours can break them. Returns the violations,
-// in words. `arguments[0]` says whether the page is on a phone.
+// in words. `arguments[0]` is whether the page is on a phone.
 const violations = [];
 const name = (it) => `<${it.nodeName.toLowerCase()}${it.id ? "#" + it.id : ""}${it.className && it.className.baseVal === undefined ? "." + it.className : ""}> ${(it.textContent || "").trim().slice(0, 40)}`;
 const report = (rule, it) => violations.push(it ? `${rule}: ${name(it)}` : rule);
@@ -26,7 +26,7 @@ for (const it of all("[aria-labelledby], [aria-describedby]")) {
     if (!document.getElementById(id)) report(`named by ${id}, which is not there`, it);
 }
 for (const it of all("a[href], button, summary").filter(seen)) {
-  if (!(it.textContent.trim() || label(it))) report("nothing says what it does", it);
+  if (!(it.textContent.trim() || label(it))) report("it has no name", it);
 }
 for (const it of all("input:not([type=hidden]), select, textarea").filter(seen)) {
   if (!(it.labels?.length && Array.from(it.labels).some((l) => l.textContent.trim())) && !label(it)) report("no label", it);
@@ -67,7 +67,7 @@ const ground = (it) => {
   return layers.reverse().reduce((under, top) => over(top, under), [255, 255, 255, 1]);
 };
 const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-const told = new Set();
+const reported = new Set();
 while (walker.nextNode()) {
   const it = walker.currentNode.parentElement;
   if (!walker.currentNode.nodeValue.trim() || !seen(it) || it.closest(".unseen, .skip, script, dialog:not([open])")) continue;
@@ -78,6 +78,6 @@ while (walker.nextNode()) {
   const size = parseFloat(style.fontSize);
   const needed = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700) ? 3 : 4.5;
   const key = `${style.color} on ${under}`;
-  if (ratio < needed && !told.has(key)) { told.add(key); report(`contrast ${ratio.toFixed(2)} of ${key}`, it); }
+  if (ratio < needed && !reported.has(key)) { reported.add(key); report(`contrast ${ratio.toFixed(2)} of ${key}`, it); }
 }
 return violations;

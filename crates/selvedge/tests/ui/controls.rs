@@ -1,5 +1,5 @@
 //! What readers choose on the pages and what must not break them: theme, saved views, filters, the keyboard, long
-//! names, and what screen readers are told.
+//! names, and what screen readers announce.
 
 use selvedge_testkit::BrowserKey;
 use serde_json::json;
@@ -46,7 +46,7 @@ fn choices_of_the_reader_stay_and_hostile_names_fit() {
     assert_eq!(columns, json!([true, true, true]));
     browser.resize(1280, 800, false);
 
-    // The theme is the reader's, whatever the system's is.
+    // The theme is the reader's, regardless of the system's.
     browser.set_dark_mode(true);
     browser.click("form.theme button[value=light]");
     wait("document.documentElement.dataset.theme === 'light'");
@@ -74,7 +74,7 @@ fn choices_of_the_reader_stay_and_hostile_names_fit() {
     wait("location.search === '?state=partial&days=7'");
     browser.wait_for_text("#count", "1 task");
 
-    // Screen readers are told what changes on an open page.
+    // Screen readers announce what changes on an open page.
     assert_eq!(browser.text("#news"), "");
     run(&env, "Once more", "one", &checks);
     browser.wait_for_text("#news", "2 tasks");

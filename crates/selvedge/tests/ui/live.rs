@@ -161,18 +161,22 @@ fn review_shows_its_grounds_and_needs_neither_script_nor_mouse() {
         "{aside}"
     );
     browser.wait_for_text("[data-path='greet.sh'] .d-added", "echo hi");
-    let beside = browser.run_script(
+    let is_visible = browser.run_script(
         "const right = document.querySelector('.file').getBoundingClientRect().right;
          return ['#original', '.gate', '#criteria'].map(it => document.querySelector('.side ' + it).getBoundingClientRect().left >= right)",
         &[],
     );
-    assert_eq!(beside, json!([true, true, true]), "beside the difference");
+    assert_eq!(
+        is_visible,
+        json!([true, true, true]),
+        "next to the difference"
+    );
     browser.click("[data-path='greet.sh'] .comment summary");
     browser.type_into(
         "[data-path='greet.sh'] .comment textarea",
         "Name the reader.",
     );
-    browser.type_into("#reject-why", "It greets nobody.");
+    browser.type_into("#reject-why", "It greets the wrong name.");
     browser.click("#reject button[value=reject]");
     browser.wait_for_text("#held", "greet.sh: Name the reader.");
     browser.click("#held button[value=undo]");

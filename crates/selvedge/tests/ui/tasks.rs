@@ -264,7 +264,7 @@ fn list_is_searched_sorted_and_filtered_by_outcome() {
     browser.wait_until("location.search === '?state=verified'");
 }
 
-/// Asserts that equal texts of a column are beside each other and that the descending order is the reverse of the ascending one.
+/// Asserts that equal texts of a column are next to each other and that the descending order is the reverse of the ascending one.
 fn heads_sort_by_keyboard_in_both_directions(browser: &Browser, origin: &str) {
     for (column, texts, word) in [
         ("state", "td.state .badge", "state"),
@@ -376,7 +376,7 @@ fn long_and_broken_off_tasks_have_bounded_pages_without_dead_links() {
     let links = dead_links(&browser, &page);
     assert_eq!(links, json!([]), "of an interrupted task");
 
-    // What the sign of lower bounds means is said once, on the page and in the terminal.
+    // The sign of lower bounds is explained once, on the page and in the terminal.
     let figures = env.selvedge(["stats"]).run().stdout.clone();
     browser.open_url(&format!("{}/stats", ui.origin));
     for text in [browser.text("main"), figures] {

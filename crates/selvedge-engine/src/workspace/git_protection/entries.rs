@@ -1,5 +1,5 @@
 //! Finds the `.git` entries of a work tree: folders, pointer files and links, and folders that are git directories
-//! themselves (bare repositories). Every folder is searched, also ignored ones, deep ones and those that nobody may
+//! themselves (bare repositories). Every folder is searched, also ignored ones, deep ones and those that no user may
 //! read: git would obey what is in them.
 
 use std::collections::{BTreeMap, BTreeSet};

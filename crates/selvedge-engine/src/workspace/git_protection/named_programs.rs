@@ -48,7 +48,7 @@ impl NamedPrograms {
             let is_sample = Path::new(&name)
                 .extension()
                 .is_some_and(|end| end == "sample");
-            // A hook that is a link is protected itself; what it says counts.
+            // A hook that is a link is protected itself; its content counts.
             let hook = resolve_as_far_as_possible(&hooks.join(&name));
             let (Some(folder), Some(name)) = (hook.parent(), hook.file_name()) else {
                 continue;
@@ -58,7 +58,7 @@ impl NamedPrograms {
                 self.add_words(workspace, work_tree, &text, false);
             }
         }
-        // The hooks of husky are generated, and run the files beside their folder.
+        // The hooks of husky are generated, and run the files next to their folder.
         if hooks.ends_with("_")
             && let Some(folder) = hooks.parent()
             && let Ok(below) = folder.strip_prefix(workspace)

@@ -16,7 +16,7 @@ pub(super) struct CiStep {
 /// The names of the keys that matter in a file.
 pub(super) struct StepKeys {
     pub(super) script: &'static [&'static str],
-    /// Beside the script.
+    /// Next to the script.
     pub(super) directory: &'static str,
 }
 

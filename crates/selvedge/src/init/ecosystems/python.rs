@@ -187,7 +187,7 @@ impl PythonProject<'_> {
         Proposal::first_usable(proposals)
     }
 
-    /// Commands for test files of which no settings tell how they are run: those of unittest, then pytest.
+    /// Commands for test files without settings that describe how they are run: those of unittest, then pytest.
     fn commands_without_settings(&self, test_file: &str) -> Vec<String> {
         let folder = test_file.rsplit_once('/').map_or("", |(folder, _)| folder);
         let is_package = folder.is_empty() || self.at.has(&format!("{folder}/__init__.py"));

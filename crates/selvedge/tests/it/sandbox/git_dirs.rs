@@ -434,9 +434,9 @@ true
     fixture.run_agent(&format!("E='{}'\n{agent}", evil.display()), &[]);
     let use_git =
         "for it in docs new/deep common pointing linked; do (cd $it && git status); done 2>&1";
-    let said = run_script(fixture, use_git);
+    let output = run_script(fixture, use_git);
     let ran = ["bare", "deep", "real", "linked"].map(|it| env.root().join(format!("evil-{it}")));
-    assert!(!ran.iter().any(|it| it.exists()), "{said}");
+    assert!(!ran.iter().any(|it| it.exists()), "{output}");
     let notices = notices(fixture);
     for path in [
         "docs/HEAD",
@@ -450,7 +450,7 @@ true
     assert!(env.work_dir().join("docs/text").exists());
 }
 
-/// Whatever an agent leaves in a git directory besides commits, branches, tags and staged files is not there afterwards.
+/// Commits, branches, tags and staged files are all that an agent can leave in a git directory.
 fn git_dirs_keep_no_traps(fixture: &SandboxFixture) {
     let env = &fixture.env;
     env.write("tracked", "text\n");

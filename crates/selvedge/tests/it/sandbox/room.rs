@@ -63,7 +63,7 @@ fn room_has_no_planted_build_output(fixture: &SandboxFixture) {
         json!(true),
         "{result:#}"
     );
-    // A changed source is newer than the output of the baseline, whatever its time in the workspace.
+    // A changed source is newer than the output of the baseline, regardless of its time in the workspace.
     let cheats = "echo worse > source; touch -d 2000-01-01 source";
     let result = run(fixture, cheats, &["sh check.sh"]);
     assert_outcome(&result, "max_retries_exhausted");
