@@ -55,6 +55,7 @@ pub(crate) fn is_static_analysis(target: &str) -> bool {
 
 fn consists_of(target: &str, is_known: impl Fn(&str) -> bool) -> bool {
     let is_plain = !target.contains(['|', ';', '`', '\n', '>', '<']) && !target.contains("$(");
+    let is_plain = is_plain && !target.replace("&&", "").contains('&');
     is_plain
         && target.split("&&").all(|command| {
             let words = command.split_whitespace();

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::config_files::side_of_config;
 use super::manifest::text_for_checks;
-use super::references::{ReferenceTarget, References, folder_of, join, name_of, stem_of};
+use super::references::{ReferenceTarget, References, folder_of, join, stem_of};
 use super::sides::{BaseProject, ProjectSide, script_globs};
 use super::test_names::is_named_test;
 use super::wrappers::WrappedCommand;
@@ -113,37 +113,7 @@ impl<'a> BaseProject<'a> {
         static ENTRY: Pattern = Pattern::new(
             r"(?i)(?:^|/)(?:main|cli|app|application|__main__|index|server|manage|setup|bin)\.\w+$",
         );
-        ENTRY.is_match(path) || self.is_published(path)
-    }
-
-    /// Whether a `package.json` names a file as the package's own.
-    fn is_published(&self, path: &str) -> bool {
-        const KEYS: [&str; 6] = ["main", "module", "exports", "bin", "browser", "types"];
-        let manifests = self.base.keys().filter(|it| name_of(it) == "package.json");
-        manifests
-            .filter(|it| !it.contains("node_modules/"))
-            .any(|manifest| {
-                let text = self.text(manifest).unwrap_or_default();
-                let parsed: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-                let values = KEYS.iter().filter_map(|key| parsed.get(*key));
-                let mut unread: Vec<&serde_json::Value> = values.collect();
-                while let Some(value) = unread.pop() {
-                    match value {
-                        serde_json::Value::String(named) => {
-                            let named = join(folder_of(manifest), named);
-                            if named
-                                .is_some_and(|named| ReferenceTarget::new(path).is_exactly(&named))
-                            {
-                                return true;
-                            }
-                        }
-                        serde_json::Value::Object(inner) => unread.extend(inner.values()),
-                        serde_json::Value::Array(inner) => unread.extend(inner),
-                        _ => {}
-                    }
-                }
-                false
-            })
+        ENTRY.is_match(path) || self.product.publishes(path)
     }
 
     /// Finds configuration that command lines name, and what configuration loads.
@@ -190,7 +160,7 @@ impl<'a> BaseProject<'a> {
             configs.clear();
             for (path, (side, is_optional)) in found {
                 let users = users.get(path).copied().unwrap_or_default();
-                let is_used = users.tests || users.work || self.is_published(path);
+                let is_used = users.tests || users.work || self.product.publishes(path);
                 let is_source = SourceLanguage::from_path(path).is_some();
                 let has_hooks = || HOOKS.is_match(self.text(path).unwrap_or_default());
                 let side = match () {

@@ -71,6 +71,14 @@ impl Rules {
                 continue;
             }
             let line = line.trim_end();
+            // Both branches of a conditional belong to the rule around it.
+            let first = line.split_whitespace().next().unwrap_or_default();
+            if matches!(
+                first,
+                "ifdef" | "ifndef" | "ifeq" | "ifneq" | "else" | "endif"
+            ) {
+                continue;
+            }
             if let Some(found) = VARIABLE.regex().and_then(|regex| regex.captures(line)) {
                 let group = |index| found.get(index).map_or("", |it| it.as_str());
                 let (name, value) = (group(1), group(2).trim_matches(['"', '\'']));
@@ -147,7 +155,7 @@ impl Rules {
 
     /// The command lines that these goals run (the first target if there are none), each with whether it is a goal's
     /// own and not a prerequisite's. Targets without a recipe stand for their prerequisites.
-    pub(super) fn recipes_of(&self, goals: &[&str]) -> Vec<(String, bool)> {
+    pub(super) fn recipes_of(&self, goals: &[&str]) -> Vec<(Vec<String>, bool)> {
         let default = || {
             let named = self.variables.get(".DEFAULT_GOAL");
             named.or(self.first.as_ref()).map(String::as_str)
@@ -180,7 +188,7 @@ impl Rules {
                 .filter(|line| shell_words::split(line).is_ok())
                 .collect();
             if !commands.is_empty() {
-                lines.push((commands.join(" && "), is_goal));
+                lines.push((commands, is_goal));
             }
         }
         lines

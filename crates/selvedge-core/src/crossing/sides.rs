@@ -222,7 +222,7 @@ pub(super) struct BaseProject<'a> {
     pub(super) setup_files: BTreeSet<&'a str>,
     /// Packages that only tests use.
     packages: TestPackages,
-    product: Product,
+    pub(super) product: Product,
     /// Go modules that the attempt added: their names, by folder.
     pub(super) added_modules: BTreeMap<String, String>,
     /// Folders that contain tests, among those whose name alone does not decide.

@@ -48,10 +48,10 @@ pub(super) fn module_name(change: &ChangedFile<'_>) -> Option<(String, String)> 
         return None;
     }
     let mut lines = as_text(change.after?)?.lines();
-    let name = lines
-        .find_map(|line| line.trim().strip_prefix("module "))?
-        .trim();
-    (!name.is_empty()).then(|| (folder_of(change.path).to_owned(), name.to_owned()))
+    let rest = lines.find_map(|line| line.trim().strip_prefix("module"))?;
+    let name = rest.split("//").next()?.trim().trim_matches(['"', '`']);
+    let is_plain = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '(');
+    is_plain.then(|| (folder_of(change.path).to_owned(), name.to_owned()))
 }
 
 /// The folders that a workspace uses.

@@ -80,6 +80,7 @@ pub(super) fn find_wrapped_commands(base: &BaseFiles, steps: &[Step]) -> Vec<Wra
         base,
         found: Vec::new(),
         seen: BTreeSet::new(),
+        has_read_interpreters: false,
     };
     for step in steps.iter().filter(|step| step.kind.executes()) {
         let directory = step.directory.as_deref().unwrap_or_default();
@@ -93,8 +94,10 @@ pub(super) fn find_wrapped_commands(base: &BaseFiles, steps: &[Step]) -> Vec<Wra
 struct WrapperSearch<'a> {
     base: &'a BaseFiles,
     found: Vec<WrappedCommand>,
-    /// Command lines that were read, with their directories.
-    seen: BTreeSet<(String, String)>,
+    /// Command lines that were read: their directories, and whether they are goals.
+    seen: BTreeSet<(String, String, bool)>,
+    /// Whether the files that may name scripts after interpreters were read.
+    has_read_interpreters: bool,
 }
 
 impl<'a> WrapperSearch<'a> {
@@ -104,6 +107,14 @@ impl<'a> WrapperSearch<'a> {
 
     /// Adds a command line that a wrapper runs, and reads it.
     fn add_line(&mut self, directory: &str, line: &str, is_goal: bool, depth: usize) {
+        self.add(directory, line, is_goal);
+        self.read_line(directory, line, is_goal, depth + 1);
+    }
+
+    fn add(&mut self, directory: &str, line: &str, is_goal: bool) {
+        if self.found.len() >= MAX_LINES {
+            return;
+        }
         self.found.push(WrappedCommand {
             step: Step {
                 directory: Some(directory.to_owned()),
@@ -111,11 +122,11 @@ impl<'a> WrapperSearch<'a> {
             },
             is_goal,
         });
-        self.read_line(directory, line, is_goal, depth + 1);
     }
 
     fn read_line(&mut self, directory: &str, line: &str, is_goal: bool, depth: usize) {
-        let is_new = self.seen.insert((directory.to_owned(), line.to_owned()));
+        let entry = (directory.to_owned(), line.to_owned(), is_goal);
+        let is_new = self.seen.insert(entry);
         if !is_new || depth > MAX_DEPTH || self.seen.len() > MAX_LINES {
             return;
         }
@@ -173,7 +184,13 @@ impl<'a> WrapperSearch<'a> {
         while let Some(word) = words.next() {
             let joined = |option: &str| word.strip_prefix(option).map(str::to_owned);
             match word {
-                "-C" | "--directory" | "-d" | "--working-directory" => {
+                "-C" | "--directory" | "--working-directory" => {
+                    directory = words
+                        .next()
+                        .and_then(|to| join(&directory, to))
+                        .unwrap_or(directory);
+                }
+                "-d" if names == JUSTFILES => {
                     directory = words
                         .next()
                         .and_then(|to| join(&directory, to))
@@ -186,7 +203,17 @@ impl<'a> WrapperSearch<'a> {
                     let to = joined("-C").or_else(|| joined("--directory="));
                     directory = to.and_then(|to| join(&directory, &to)).unwrap_or(directory);
                 }
-                _ if word.starts_with("--file=") => file = joined("--file="),
+                _ if word.starts_with("--working-directory=") => {
+                    let to = joined("--working-directory=");
+                    directory = to.and_then(|to| join(&directory, &to)).unwrap_or(directory);
+                }
+                _ if ["--file=", "--makefile=", "--justfile="]
+                    .iter()
+                    .any(|option| word.starts_with(option)) =>
+                {
+                    file = word.split_once('=').map(|(_, file)| file.to_owned());
+                }
+                _ if word.starts_with("-f") && word.len() > 2 => file = joined("-f"),
                 _ if word.starts_with(['-', '$', '>', '<', '2', '&']) || word.contains('=') => {}
                 _ if word.bytes().all(|byte| byte.is_ascii_digit()) => {}
                 _ => goals.push(word),
@@ -201,8 +228,14 @@ impl<'a> WrapperSearch<'a> {
         let Some(rules) = path.and_then(|path| Rules::read(self.base, &path, &directory)) else {
             return;
         };
-        for (line, is_goals_own) in rules.recipes_of(&goals) {
-            self.add_line(&directory, &line, is_goal && is_goals_own, depth);
+        for (lines, is_goals_own) in rules.recipes_of(&goals) {
+            let is_goal = is_goal && is_goals_own;
+            // A later line may compare what an earlier one writes.
+            self.add(&directory, &lines.join(" && "), is_goal);
+            // Each line runs in a shell of its own.
+            for line in &lines {
+                self.read_line(&directory, line, is_goal, depth + 1);
+            }
         }
     }
 
@@ -341,6 +374,9 @@ impl<'a> WrapperSearch<'a> {
 
     /// Files that build files run with an interpreter.
     fn read_interpreters(&mut self, depth: usize) {
+        if std::mem::replace(&mut self.has_read_interpreters, true) {
+            return;
+        }
         static INTERPRETED: Pattern = Pattern::new(
             r#"\b(?:python[\d.]*|node|ruby|perl|php|bash|sh|deno|bun|tsx)(?:\.exe)?["']?(?:[ \t,]+["']?-{1,2}[\w-]+["']?)*[ \t,]+["']?(?:\./)?([\w./-]+)"#,
         );

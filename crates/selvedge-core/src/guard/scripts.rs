@@ -9,20 +9,33 @@ const INTERPRETERS: [&str; 15] = [
     "sh", "bash", "zsh", "dash", "ksh", "python", "python3", "node", "bun", "tsx", "ts-node",
     "ruby", "perl", "php", "lua",
 ];
-/// Options of interpreters whose value is the next word.
-const OPTIONS_WITH_VALUE: [&str; 12] = [
-    "-W",
-    "-X",
-    "-I",
+/// Options of interpreters whose value is the next word, by the beginning of the program's name.
+const OPTIONS_WITH_VALUE: [(&str, &[&str]); 10] = [
+    ("python", &["-W", "-X"]),
+    ("ruby", &["-I", "-r"]),
+    ("perl", &["-I"]),
+    ("php", &["-d"]),
+    ("node", NODE_OPTIONS),
+    ("bun", NODE_OPTIONS),
+    ("ts", NODE_OPTIONS),
+    ("bash", &["-o", "--rcfile"]),
+    ("sh", &["-o"]),
+    ("zsh", &["-o"]),
+];
+const NODE_OPTIONS: &[&str] = &[
     "-r",
-    "-d",
-    "-o",
     "--require",
     "--import",
     "--loader",
     "--env-file",
     "--experimental-loader",
-    "--rcfile",
+];
+/// Options of programs that only run another one whose value is the next word.
+const OPTIONS_OF_TRANSPARENT: [(&str, &[&str]); 4] = [
+    ("timeout", &["-s", "-k"]),
+    ("nice", &["-n"]),
+    ("env", &["-u", "-C"]),
+    ("sudo", &["-u", "-g", "-C", "-h"]),
 ];
 /// Words before a command that do not change which program is run.
 const TRANSPARENT: [&str; 24] = [
@@ -70,6 +83,11 @@ pub(crate) fn command_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     for word in shell_words::split(line).unwrap_or_default() {
         let word = word.trim_start_matches('(');
+        let word = if word.contains('(') {
+            word
+        } else {
+            word.trim_end_matches(')')
+        };
         match word.strip_suffix(';') {
             Some(word) if !word.is_empty() => words.extend([word.to_owned(), ";".to_owned()]),
             _ if word.is_empty() => {}
@@ -100,12 +118,24 @@ fn split_program(command: &[String]) -> Option<(&str, &[String])> {
         let is_assignment = first.contains('=') && !first.starts_with(['=', '-', '/', '.']);
         let runner = RUNNERS.iter().find(|(runner, _)| first == runner);
         let runs = runner.is_some_and(|(_, word)| rest.first().is_some_and(|it| it == word));
-        if first == "timeout" {
-            let is_option = |word: &String| {
-                word.starts_with('-') || word.starts_with(|first: char| first.is_ascii_digit())
-            };
-            let program = rest.iter().position(|word| !is_option(word))?;
-            words = rest.get(program..)?;
+        let options = OPTIONS_OF_TRANSPARENT
+            .iter()
+            .find(|(name, _)| first == name);
+        if let Some((_, with_value)) = options {
+            let mut rest = rest;
+            while let Some((word, behind)) = rest.split_first() {
+                rest = match word {
+                    word if with_value.contains(&word.as_str()) => behind.get(1..)?,
+                    word if word.starts_with('-') => behind,
+                    word if first == "timeout"
+                        && word.starts_with(|c: char| c.is_ascii_digit()) =>
+                    {
+                        behind
+                    }
+                    _ => break,
+                };
+            }
+            words = rest;
         } else if runs {
             words = rest.get(1..)?;
         } else if is_assignment || TRANSPARENT.contains(&first.as_str()) {
@@ -241,9 +271,12 @@ fn scripts_of_plain_command(words: &[String]) -> Vec<ProtectionRule> {
     }
     let name = program.rsplit('/').next().unwrap_or(program);
     if INTERPRETERS.contains(&name) || name.starts_with("python3.") {
+        let mut options = OPTIONS_WITH_VALUE.iter();
+        let options = options.find(|(program, _)| name.starts_with(program));
+        let with_value = options.map_or(&[] as &[&str], |(_, options)| options);
         let mut words = arguments.iter().map(String::as_str);
         while let Some(word) = words.next() {
-            if OPTIONS_WITH_VALUE.contains(&word) {
+            if with_value.contains(&word) {
                 words.next();
             } else if !is_harmless_flag(word) {
                 named.push(word);

@@ -63,9 +63,19 @@ fn stops_at_first_failure(target: &str) -> bool {
     let is_unittest = target.contains("unittest");
     target.split_whitespace().any(|word| {
         FLAGS.iter().any(|flag| word.starts_with(flag))
-            || is_pytest && matches!(word, "-x" | "-xq" | "-qx" | "-xv" | "-vx")
-            || is_unittest && word == "-f"
+            || is_pytest && has_short(word, 'x')
+            || is_unittest && has_short(word, 'f')
+            || target.contains("mocha") && has_short(word, 'b')
     })
+}
+
+/// Whether a word is a cluster of short options with this one, as in `-qx`.
+fn has_short(word: &str, option: char) -> bool {
+    /// Options of these runners with a value, as in `-rx`.
+    const WITH_VALUE: &str = "cgkmnoprtuW";
+    let options = word.strip_prefix('-').unwrap_or_default();
+    let mut options = options.chars().take_while(|it| !WITH_VALUE.contains(*it));
+    options.any(|it| it == option)
 }
 
 /// Whether a command that may execute tests is followed by another one, which its failure prevents.
