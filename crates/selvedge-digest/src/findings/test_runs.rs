@@ -43,6 +43,12 @@ pub(crate) struct TestTotals {
 }
 
 impl TestTotals {
+    /// The number of all tests.
+    pub(crate) fn total(&self) -> u64 {
+        let executed = self.passed.saturating_add(self.failed);
+        executed.saturating_add(self.skipped)
+    }
+
     /// Totals from the number of all tests: those that neither failed nor were skipped have passed.
     pub(crate) fn from_total(all: u64, failed: u64, skipped: u64) -> Self {
         Self {

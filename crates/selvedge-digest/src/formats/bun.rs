@@ -5,6 +5,8 @@ use super::location::{is_foreign, parse_colon_frame};
 use super::prelude::*;
 
 const TOOL: &str = "bun";
+/// How many lines of an error are read.
+const ERROR_LINES: u32 = 200;
 /// Heads an error that no test caught.
 const UNHANDLED: &str = "# Unhandled error between tests";
 
@@ -17,6 +19,8 @@ pub(super) struct BunParser {
     file: String,
     /// An error, until the result below it shows which test it failed.
     error: Option<FailureBuilder>,
+    /// Number of lines that were read of it.
+    error_lines: u32,
     /// The error is bun's own report, not a test's.
     unhandled: bool,
     /// The failed test that was read last; a timeout is explained below it.
@@ -39,7 +43,7 @@ static SOURCE: LinePattern = LinePattern::new(r"^ *\d+ \| ");
 impl FormatParser for BunParser {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         let text = line.text;
-        if text.starts_with("bun test v") {
+        if text.starts_with("bun test v") && !findings.runs.is_inner(TOOL) {
             self.close_failed(findings);
             *self = Self {
                 begun: true,
@@ -154,9 +158,19 @@ impl BunParser {
         } else if self.error.is_none() && is_error(text) {
             self.error = Some(FailureBuilder::new(FailureKind::Test, TOOL, line));
         }
-        let Some(draft) = &mut self.error else {
+        if self.error.is_none() {
+            self.error_lines = 0;
+        }
+        let Some(draft) = self
+            .error
+            .as_mut()
+            .filter(|_| self.error_lines < ERROR_LINES)
+        else {
+            // A run that was aborted ends without a result.
+            self.error = None;
             return LineClaim::NotMine;
         };
+        self.error_lines += 1;
         let frame = body
             .strip_prefix("at ")
             .and_then(|_| parse_colon_frame(body));
@@ -186,13 +200,7 @@ impl BunParser {
     fn close(&mut self, all: u64, findings: &mut Findings) {
         self.close_failed(findings);
         let totals = self.totals.take();
-        let sum = |totals: &TestTotals| {
-            totals
-                .passed
-                .saturating_add(totals.failed)
-                .saturating_add(totals.skipped)
-        };
-        if let Some(totals) = totals.filter(|totals| sum(totals) == all) {
+        if let Some(totals) = totals.filter(|totals| totals.total() == all) {
             findings.runs.close(TOOL, totals);
         }
         *self = Self::default();

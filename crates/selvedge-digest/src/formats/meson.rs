@@ -10,6 +10,8 @@ const OUTPUT_LINES: u32 = 30;
 /// Reads meson's rows and totals.
 #[derive(Debug, Default)]
 pub(super) struct MesonFormat {
+    /// A line of meson or ninja was read: `1/2 assets OK` may be any program's.
+    is_known: bool,
     /// Number of tests, as every row states; 0 outside of a run.
     all: u64,
     totals: Option<TestTotals>,
@@ -31,7 +33,12 @@ impl BlockFormat for MesonFormat {
 
     fn parse_head(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> Option<BlockStep> {
         let text = line.text;
-        if line.body().starts_with(|c: char| c.is_ascii_digit())
+        if text.starts_with("ninja: ") || text == "The Meson build system" {
+            self.is_known = true;
+            return None;
+        }
+        if self.is_known
+            && line.body().starts_with(|c: char| c.is_ascii_digit())
             && let Some(result) = RESULT.captures_marked(text, "/")
         {
             return Some(self.parse_result(&result, line, findings));
@@ -49,12 +56,7 @@ impl BlockFormat for MesonFormat {
         }
         if text.starts_with("Full log written to ") {
             let Self { all, totals, .. } = std::mem::take(self);
-            let sum = |it: &TestTotals| {
-                it.passed
-                    .saturating_add(it.failed)
-                    .saturating_add(it.skipped)
-            };
-            let totals = totals.filter(|totals| sum(totals) == all);
+            let totals = totals.filter(|totals| totals.total() == all);
             return totals.map(|totals| BlockStep::Totals(TOOL, totals));
         }
         None

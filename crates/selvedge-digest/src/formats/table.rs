@@ -230,7 +230,11 @@ pub(super) static TABLE: &[FormatRow] = &[
             BlockParser<ctest::CTestFormat>,
             Both<BlockParser<meson::MesonFormat>, BlockParser<program_error::ProgramErrorFormat>>,
         >,
-    >("ctest", "0|Test project |Start |No tests were|==0", ASSERT),
+    >(
+        "ctest",
+        "0|ninja: |The Meson build|Test project |Start |No tests were|==0",
+        ASSERT,
+    ),
     // Last, to drop annotations that repeat other reports.
     row::<github::GitHubParser>("github", "::", NONE),
 ];

@@ -189,3 +189,10 @@ fn test_ids_are_not_read_from_results_of_plain_programs() {
     );
     assert_eq!(tests(&unittest).unwrap().failed_ids.ids, ["t.T.test_a"]);
 }
+
+#[test]
+fn numbered_rows_of_other_programs_are_no_tests() {
+    let log = "1/2 fetching assets  OK\n2/2 warm cache  OK\n===== 3 passed in 0.10s =====\n";
+    let tests = tests(log).unwrap();
+    assert_eq!((tests.executed, tests.complete), (3, true), "{tests:?}");
+}
