@@ -141,6 +141,13 @@ fn move_up(
         let to = moved.next();
         match rustix::fs::renameat_with(parent, name, root, &to, RenameFlags::NOREPLACE) {
             Err(Errno::EXIST) => {}
+            // On an overlay, a folder of a lower layer cannot be moved: it is emptied where it is.
+            Err(Errno::XDEV) => {
+                let folder = open_listed(&rustix::fs::openat(parent, name, NAMED, Mode::empty())?)?;
+                while remove_entries(folder.as_fd(), folder.as_fd(), &mut MovedNames::default())? {}
+                let removed = rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR);
+                return ignore_not_found(removed);
+            }
             done => return Ok(done?),
         }
     }

@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 const ACCOUNTS: &str = "/etc/passwd";
 /// The first number of an account of a person.
 const FIRST_PERSON: u32 = 1_000;
-/// How many homes are taken into account.
-const MAX_HOMES: usize = 20;
 
 /// An entry of the database of accounts.
 struct Account<'t> {
@@ -25,10 +23,10 @@ pub(super) fn readable_homes(sudo_user: Option<&OsString>) -> Vec<PathBuf> {
     let own = rustix::process::geteuid().as_raw();
     let homes = homes_in(&accounts, own, sudo_user.map(AsRef::as_ref));
     let existing = homes.filter_map(|home| Path::new(home).canonicalize().ok());
-    existing
-        .filter(|home| home.parent().is_some())
-        .take(MAX_HOMES)
-        .collect()
+    let mut homes: Vec<PathBuf> = existing.filter(|home| home.parent().is_some()).collect();
+    homes.sort();
+    homes.dedup();
+    homes
 }
 
 fn homes_in<'t>(

@@ -3,6 +3,7 @@
 //! with the corresponding error, or a missing network.
 
 use std::cmp::Reverse;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use selvedge_core::model::{SandboxBackend, SandboxProfile};
@@ -194,16 +195,14 @@ fn subjects_in(line: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns whether a line of output names a relative path at or below `place`, or at or below its last component.
-fn names_place(line: &str, place: &Path) -> bool {
-    let is_beside = |c: char| c == '/' || c.is_whitespace() || "'\"`():,;=<>[]{}‘’“”".contains(c);
-    let full = place.to_str();
-    let last = place.file_name().and_then(|name| name.to_str());
-    [full, last].into_iter().flatten().any(|name| {
-        line.match_indices(name).any(|(at, name)| {
-            line[..at].chars().next_back().is_none_or(is_beside)
-                && line[at + name.len()..].chars().next().is_none_or(is_beside)
-        })
+/// Returns whether a line of output names a relative path at or below a place by this name.
+fn names_place(line: &str, name: &str) -> bool {
+    let is_end = |c: char| c.is_whitespace() || "'\"`():,;=<>[]{}‘’“”".contains(c);
+    line.match_indices(name).any(|(at, name)| {
+        let before = &line[..at];
+        let begins = before.chars().next_back().is_none_or(is_end) || before.ends_with("./");
+        let after = line[at + name.len()..].chars().next();
+        begins && after.is_none_or(|c| c == '/' || is_end(c))
     })
 }
 
@@ -295,15 +294,19 @@ impl WorkspaceSandbox {
             .collect();
         places.sort_by_key(|place| Reverse(place.as_os_str().len()));
         let subjects = subjects_in(line);
-        let is_named = |place: &&&Path| {
+        let is_absolute = |place: &&&Path| {
             let absolute = own.workspace.join(place);
             subjects.iter().any(|path| path.starts_with(&absolute))
-                || subjects.is_empty() && names_place(line, place)
         };
-        places
-            .iter()
-            .find(is_named)
-            .map(|place| place.to_path_buf())
+        let is_named = |name: &OsStr| {
+            subjects.is_empty() && name.to_str().is_some_and(|name| names_place(line, name))
+        };
+        let by_path = |place: &&&Path| is_absolute(place) || is_named(place.as_os_str());
+        // A path may be relative to the folder above the place.
+        let by_name = |place: &&&Path| place.file_name().is_some_and(is_named);
+        let found = places.iter().find(by_path);
+        let found = found.or_else(|| places.iter().rev().find(by_name));
+        found.map(|place| place.to_path_buf())
     }
 
     /// Whether it is a path in the home that the profile `strict` does not show.
@@ -345,15 +348,17 @@ mod tests {
             subjects_in("/bin/sh: Read-only file system"),
             [PathBuf::from("/bin/sh")]
         );
-        let place = Path::new("packages/a/node_modules");
         for line in [
             line,
             "mkdir: cannot create directory ‘node_modules’: Read-only file system",
-            "EROFS: read-only file system, mkdir './packages/a/node_modules/.x'",
+            "EROFS: read-only file system, mkdir './node_modules/.x'",
         ] {
-            assert!(names_place(line, place), "{line}");
+            assert!(names_place(line, "node_modules"), "{line}");
         }
-        assert!(!names_place("old_node_modules/x: EROFS", place));
+        let nested = "EROFS: read-only file system, mkdir './packages/a/node_modules/.x'";
+        assert!(names_place(nested, "packages/a/node_modules"));
+        assert!(!names_place(nested, "node_modules"));
+        assert!(!names_place("old_node_modules/x: EROFS", "node_modules"));
     }
 
     #[test]

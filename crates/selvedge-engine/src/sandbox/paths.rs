@@ -256,7 +256,11 @@ impl SandboxPaths {
             is_in_folder.then_some((path, is_folder, may_be_created))
         });
         let listed: Vec<_> = listed.collect();
-        let named = self.files_named_in(listed.iter().map(|(path, ..)| path.as_path()));
+        let of_agents: Vec<PathBuf> = agent_names()
+            .flat_map(|agent| self.existing(agent))
+            .collect();
+        let settings = listed.iter().map(|(path, ..)| path.as_path());
+        let named = self.files_named_in(settings.chain(of_agents.iter().map(PathBuf::as_path)));
         let programs = self.search_path().into_iter();
         let programs = programs.map(|folder| (folder, true, false));
         let linked = self.linked_programs().into_iter();
@@ -326,14 +330,18 @@ impl SandboxPaths {
                 continue;
             }
             let text = String::from_utf8_lossy(&text);
+            let text = text
+                .replace("${HOME}", "~")
+                .replace("$HOME", "~")
+                .replace("\"~\"", "~");
             let words = text.split(|c: char| c.is_whitespace() || "\"'`,;()[]{}<>|&=".contains(c));
             let named = words.filter_map(|word| {
-                let below = ["~/", "$HOME/"].iter().find_map(|it| word.strip_prefix(it));
-                let path = match below {
+                let path = match word.strip_prefix("~/") {
                     Some(below) => home.join(below),
                     None => PathBuf::from(word),
                 };
-                (path.is_absolute() && path.starts_with(&home) && path.is_file()).then_some(path)
+                let path = path.is_absolute().then(|| canonical(path)).flatten()?;
+                (path.starts_with(&home) && path.is_file()).then_some(path)
             });
             files.extend(named);
         }

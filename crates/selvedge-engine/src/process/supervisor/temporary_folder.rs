@@ -31,9 +31,11 @@ impl TemporaryFolder {
             let folder = tempfile::Builder::new()
                 .prefix(FOLDER_PREFIX)
                 .tempdir_in(ROOT_FOLDER)?;
-            let lock = open_folder(folder.path())?;
-            // A concurrent cleanup may have run between creating and locking: then the folder is no
-            // longer ours.
+            // A concurrent cleanup may have removed the folder before it is locked: then it is no longer ours.
+            let lock = match open_folder(folder.path()) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                lock => lock?,
+            };
             let is_ours = flock(&lock, FlockOperation::NonBlockingLockShared).is_ok()
                 && is_locked_folder(&lock, folder.path());
             if !is_ours {

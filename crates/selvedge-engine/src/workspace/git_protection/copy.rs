@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 
 use super::super::fingerprint::FileFingerprint;
 use super::entries::FileId;
-use super::state::OPERATIONS;
+use super::state::{OPERATIONS, WORK_TREE_RECORDS};
 pub(super) use crate::removal::remove_all;
 
 /// Folders of a git directory whose files are named by their content: shared with a private copy, linked in a backup.
@@ -271,7 +271,8 @@ impl ProtectedCopy {
         let Ok(wanted) = copy.symlink_metadata() else {
             return;
         };
-        if scope == RestoreScope::Names && self.is_of_work_tree_elsewhere(workspace, path) {
+        let is_kept = || self.is_of_work_tree_elsewhere(workspace, path) || self.is_reftable(path);
+        if scope == RestoreScope::Names && is_kept() {
             scope = RestoreScope::Settings;
         }
         if wanted.is_dir() {
@@ -299,7 +300,9 @@ impl ProtectedCopy {
         let is_plain = found.as_ref().is_some_and(Metadata::is_file);
         match scope {
             RestoreScope::Everything => true,
-            _ if self.is_setting(path) => true,
+            _ if self.is_setting(path) => {
+                !(scope == RestoreScope::Settings && is_harmless_todo(&at(&self.original, path)))
+            }
             // The name of an object's file determines its content.
             RestoreScope::Names => !(is_plain && wanted.is_file() && self.is_content(path)),
             // An index is taken over as data.
@@ -369,9 +372,14 @@ impl ProtectedCopy {
         let _ = set_mode(&original, mode);
     }
 
-    /// Records a restored path; of a git directory, only what decides what git executes.
+    /// Records a restored path; of a git directory, only what decides what git executes, and operations in progress.
     fn note(&self, restored: &mut Vec<RestoredPath>, path: &Path, done: io::Result<()>) {
-        let is_reported = self.is_setting(path) && !is_sample(path) || path == Path::new("");
+        let first = self
+            .path_in_repository(path)
+            .and_then(|it| it.iter().next());
+        let is_operation = first.is_some_and(|it| OPERATIONS.iter().any(|name| it == *name));
+        let is_setting = self.is_setting(path) && !is_sample(path);
+        let is_reported = is_setting || is_operation || path == Path::new("");
         if done.is_err() || is_reported {
             record(restored, path, done);
         }
@@ -397,8 +405,17 @@ impl ProtectedCopy {
                 !resolve_as_far_as_possible(&entry).starts_with(workspace)
             });
         }
-        let is_operation = first.is_some_and(|it| OPERATIONS.iter().any(|name| it == *name));
-        is_operation && !self.original.starts_with(workspace)
+        let is_among =
+            |names: &[&str]| first.is_some_and(|it| names.iter().any(|name| it == *name));
+        let is_bisect = first == Some(OsStr::new("refs")) && second == Some(OsStr::new("bisect"));
+        let is_of_main = is_among(&OPERATIONS) || is_among(&WORK_TREE_RECORDS) || is_bisect;
+        is_of_main && !self.original.starts_with(workspace)
+    }
+
+    /// Whether a path holds names in git's format reftable, which are neither taken over nor reset.
+    fn is_reftable(&self, path: &Path) -> bool {
+        let inner = self.path_in_repository(path);
+        inner.is_some_and(|inner| inner.starts_with("reftable"))
     }
 
     /// Whether something that is new in a git directory stays: another work tree of the user, an operation there, and
@@ -407,6 +424,7 @@ impl ProtectedCopy {
         let inner = self.path_in_repository(path);
         inner.is_some_and(|it| it.starts_with("worktrees") && it.iter().count() < 3)
             || is_lock(path)
+            || self.is_reftable(path)
             || self.is_of_work_tree_elsewhere(workspace, path)
     }
 
@@ -482,7 +500,10 @@ impl ProtectedCopy {
         let is_ordinary = found.is_ok_and(|it| it.is_file() || it.is_dir());
         if is_new_module
             || !is_ordinary
-            || self.is_setting(path) && !is_sample(path) && !is_usual_common_dir(&original)
+            || self.is_setting(path)
+                && !is_sample(path)
+                && !is_usual_common_dir(&original)
+                && !is_harmless_todo(&original)
         {
             return self.remove_added(path, restored);
         }
@@ -511,6 +532,20 @@ impl ProtectedCopy {
         }
         copy_file(&copy, &original, wanted).map(drop)
     }
+}
+
+/// Whether a path is the plan of a rebase that runs no commands.
+fn is_harmless_todo(path: &Path) -> bool {
+    let is_plan = path.ends_with("rebase-merge/git-rebase-todo");
+    let is_file = || path.symlink_metadata().is_ok_and(|it| it.is_file());
+    let runs_command = |line: &[u8]| {
+        let line = line.trim_ascii_start();
+        let command = line.split(u8::is_ascii_whitespace).next();
+        matches!(command, Some(b"exec" | b"x"))
+    };
+    is_plan
+        && is_file()
+        && fs::read(path).is_ok_and(|plan| !plan.split(|it| *it == b'\n').any(runs_command))
 }
 
 /// How much of a path is restored.

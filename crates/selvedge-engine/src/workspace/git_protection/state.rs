@@ -31,6 +31,18 @@ pub(super) const OPERATIONS: [&str; 10] = [
     "sequencer",
 ];
 
+/// Further files of the main work tree in a git directory that other work trees share.
+pub(super) const WORK_TREE_RECORDS: [&str; 8] = [
+    "BISECT_EXPECTED_REV",
+    "BISECT_LOG",
+    "BISECT_NAMES",
+    "BISECT_START",
+    "BISECT_TERMS",
+    "FETCH_HEAD",
+    "ORIG_HEAD",
+    "logs",
+];
+
 /// The names of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct RepositoryState {

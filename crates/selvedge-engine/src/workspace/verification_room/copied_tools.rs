@@ -71,17 +71,16 @@ impl VerificationRoom {
         state: &VerificationRoomState,
     ) -> Result<(), WorkspaceError> {
         for folder in state.copied.difference(&state.installed) {
-            self.remove_tool(folder)?;
             let original = self.origin.dir.join(folder);
-            if is_folder(&original) {
+            if self.remove_tool(folder)? && is_folder(&original) {
                 copy(&original, &self.tree().join(folder))?;
             }
         }
         Ok(())
     }
 
-    /// Removes a folder. Checks may have replaced the folders above by links, which are removed instead.
-    fn remove_tool(&self, folder: &Path) -> Result<(), WorkspaceError> {
+    /// Removes a folder. Returns whether it can be created again: the tree may have a file or a link above it.
+    fn remove_tool(&self, folder: &Path) -> Result<bool, WorkspaceError> {
         let mut above: Vec<&Path> = folder.ancestors().collect();
         above.reverse();
         for path in above
@@ -89,11 +88,13 @@ impl VerificationRoom {
             .filter(|path| !path.as_os_str().is_empty())
         {
             let at = self.tree().join(path);
-            if path == folder || !is_folder(&at) {
-                return remove_all(&at);
+            if path == folder {
+                remove_all(&at)?;
+            } else if !is_folder(&at) {
+                return Ok(at.symlink_metadata().is_err());
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 

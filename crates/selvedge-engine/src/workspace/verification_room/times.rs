@@ -92,7 +92,8 @@ impl FileTimes {
     }
 }
 
-/// Makes files newer than `limit`, and no newer than now, without changing their order.
+/// Makes files newer than `limit`, and no newer than now where the interval has room for all times, without changing
+/// their order.
 fn newer_than(limit: FileTime, files: TimedFiles) -> TimedFiles {
     let now = now().max(limit + STEP);
     let mut files: Vec<(RelativePath, TimedFile)> = files.into_iter().collect();
