@@ -256,10 +256,18 @@ impl ShownPaths {
 
     fn replace_in(&self, check: &mut CheckReport) {
         check.output = self.replace(&check.output);
-        check.reason = check.reason.as_deref().map(|reason| self.replace(reason));
+        let reason = check.reason.as_deref().map(|reason| self.replace(reason));
+        check.reason = reason.filter(|reason| !reason.is_empty());
+        let ids = check
+            .tests
+            .iter_mut()
+            .flat_map(|tests| &mut tests.failed_ids.ids);
+        for id in ids {
+            *id = self.replace(id);
+        }
         for failure in &mut check.failures {
             failure.summary = self.replace(&failure.summary);
-            for text in [&mut failure.file, &mut failure.excerpt] {
+            for text in [&mut failure.id, &mut failure.file, &mut failure.excerpt] {
                 *text = text.as_deref().map(|text| self.replace(text));
             }
         }

@@ -7,7 +7,7 @@ mod steps;
 
 use std::collections::BTreeSet;
 
-pub(in crate::init) use self::purpose::program_words;
+pub(in crate::init) use self::purpose::{PACKAGE_MANAGERS, program_words};
 use self::purpose::{Purpose, command_purpose, file_name, is_preparation, with_program_of};
 use self::steps::{StepKeys, read_steps, script_commands};
 use super::files::{RepositoryDirectory, RepositoryFiles};

@@ -169,15 +169,13 @@ fn is_load_error(id: &str, report: &CheckReport, dir: &Path) -> bool {
     let extension = Path::new(id)
         .extension()
         .and_then(|extension| extension.to_str());
-    let is_suite = || {
-        let mut records = report.failures.iter();
-        let record = records.find(|failure| failure.id.as_deref() == Some(id));
-        let tool = record.and_then(|failure| failure.tool.as_deref());
-        matches!(tool, Some("jest" | "vitest")) && dir.join(id).is_file()
-    };
-    id.contains("unittest.loader._FailedTest")
-        || !id.contains("::") && matches!(extension, Some("py" | "rb" | "php"))
-        || is_suite()
+    let mut records = report.failures.iter();
+    let record = records.find(|failure| failure.id.as_deref() == Some(id));
+    let tool = record.and_then(|failure| failure.tool.as_deref());
+    let is_suite = || matches!(tool, Some("jest" | "vitest")) && dir.join(id).is_file();
+    let is_other_runner = || matches!(tool, Some("automake" | "ctest" | "meson" | "tap" | "prove"));
+    let is_source = !id.contains("::") && matches!(extension, Some("py" | "rb" | "php"));
+    id.contains("unittest.loader._FailedTest") || is_source && !is_other_runner() || is_suite()
 }
 
 /// Whether the report shows failed tests or findings in source code, or names a source file.

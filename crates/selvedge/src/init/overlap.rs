@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::ci::{is_ci_file, program_words};
+use super::ci::{PACKAGE_MANAGERS, is_ci_file, program_words};
 use super::files::{RepositoryDirectory, RepositoryFiles};
 use super::proposal::Proposal;
 
@@ -24,8 +24,6 @@ const WHOLE_PROJECT_TOOLS: [&str; 12] = [
     "tsc",
     "vue-tsc",
 ];
-
-const PACKAGE_MANAGERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
 
 const MAKEFILES: [&str; 3] = ["Makefile", "makefile", "GNUmakefile"];
 
@@ -88,7 +86,9 @@ impl<'a> Scripts<'a> {
             return;
         }
         for script in self.scripts_of(command) {
-            for line in script.lines().flat_map(|line| line.split(['&', '|', ';'])) {
+            // The failure of other parts may be ignored.
+            let lines = script.lines().flat_map(|line| line.split("&&"));
+            for line in lines.filter(|line| !line.contains(['|', ';', '&'])) {
                 let part = self.normalise(line);
                 if !part.is_empty() && !parts.contains(&part) {
                     parts.push(part);
@@ -150,7 +150,10 @@ impl<'a> Scripts<'a> {
             let calls: Vec<_> = dependencies.map(|it| format!("{runner} {it}")).collect();
             let recipe = lines
                 .take_while(|line| line.trim().is_empty() || line.starts_with(char::is_whitespace));
-            let recipe = recipe.map(|line| line.trim().trim_start_matches(['@', '-']).to_owned());
+            let recipe = recipe.map(|line| line.trim().trim_start_matches(['@', '+']));
+            // make ignores the failures of these lines.
+            let recipe = recipe.filter(|line| !line.starts_with('-'));
+            let recipe = recipe.map(|line| line.trim_start_matches(['@', '+']).to_owned());
             calls.into_iter().chain(recipe).collect::<Vec<_>>()
         });
         recipes.collect()

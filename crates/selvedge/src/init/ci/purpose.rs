@@ -87,7 +87,7 @@ const RUNNERS: [&str; 45] = [
 ];
 
 /// Programs that run the same scripts of a `package.json`.
-const PACKAGE_MANAGERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
+pub(in crate::init) const PACKAGE_MANAGERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
 
 /// Beginnings of commands that prepare a machine, or that publish.
 const NOT_CHECKS: [&str; 47] = [
@@ -147,7 +147,9 @@ const NOT_CHECK_WORDS: [&str; 13] = [
 ];
 
 /// Parts of script names, as in `lint:fix`, of scripts that change files or do not end.
-const NOT_CHECK_PARTS: [&str; 6] = ["fix", "write", "watch", "update", "dev", "debug"];
+const NOT_CHECK_PARTS: [&str; 10] = [
+    "fix", "write", "watch", "update", "dev", "debug", "db", "prepare", "setup", "start",
+];
 
 /// Files by which a step passes values to those after it.
 const STEP_OUTPUTS: [&str; 3] = ["GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH"];
@@ -211,7 +213,7 @@ fn script_role(name: &str) -> Option<CheckRole> {
     }
     let parts: Vec<&str> = name.split(':').collect();
     let has = |words: &[&str]| parts.iter().any(|part| words.contains(part));
-    if has(&NOT_CHECK_PARTS) {
+    if has(&NOT_CHECK_PARTS) || has(&NOT_CHECK_WORDS) {
         return None;
     }
     if has(&FORMATTERS) {
@@ -267,7 +269,9 @@ pub(super) fn is_preparation(run: &str) -> bool {
     };
     let changes_files = || {
         let mut words = words.iter().filter(|word| is_script_name(word));
-        words.any(|word| word.split(':').any(|part| NOT_CHECK_PARTS.contains(&part)))
+        let changes =
+            |part: &str| NOT_CHECK_PARTS.contains(&part) || NOT_CHECK_WORDS.contains(&part);
+        words.any(|word| word.split(':').any(changes))
     };
     NOT_CHECKS.iter().any(|start| run.starts_with(start))
         || words.iter().any(|word| NOT_CHECK_WORDS.contains(word))

@@ -155,8 +155,13 @@ pub(super) fn script_commands(script: &str) -> Vec<String> {
     let lines = joined.lines().map(|line| without_comment(line.trim()));
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     let is_complex = |line: &&str| {
+        let is_quote_open = ['"', '\'']
+            .iter()
+            .any(|it| line.matches(*it).count() % 2 == 1);
         line.ends_with(['\\', '{', '(', '|', '&'])
-            || ["if ", "for ", "while ", "case ", "cd ", "pushd ", "cat <<"]
+            || line.contains("<<")
+            || is_quote_open
+            || ["if ", "for ", "while ", "case ", "cd ", "pushd "]
                 .iter()
                 .any(|start| line.starts_with(start))
     };

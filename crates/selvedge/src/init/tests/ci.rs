@@ -316,6 +316,7 @@ fn gitlab_circleci_and_hook_commands_are_adopted() {
 fn commands_with_other_effects_are_not_adopted() {
     let commands = [
         "./deploy.sh test",
+        "bundle exec rails db",
         "ssh production pytest",
         "psql --dbname test",
         "npm test && ./finish",
