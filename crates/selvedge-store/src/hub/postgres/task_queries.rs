@@ -17,12 +17,32 @@ use crate::hub::task_queries::{
     TaskFilter, TaskPageRequest, TaskSortOrder,
 };
 
-/// The condition of a filter on `task t` and `request r`, with the parameters of [`FilterParams`]. The long text for the
-/// search, the last field of statistics, is cut off before they are parsed.
-const FILTER_CLAUSE: &str = "r.project = $1
-       AND ($2::text IS NULL OR coalesce(r.agent, $3::text) = $2 OR (r.agent IS NULL AND EXISTS (
-           SELECT 1 FROM run_stats f
-           WHERE f.task_no = t.task_no AND f.body::jsonb ->> 'agent' = $2)))
+/// The statistics `f` without the long text for the search, their last field, which would take longest to parse.
+macro_rules! searchless_stats {
+    () => {
+        "CASE WHEN strpos(f.body, ',' || $11::text) > 0
+              THEN split_part(f.body, ',' || $11, 1) || '}'
+              ELSE f.body END::jsonb"
+    };
+}
+
+/// The agent that ran a task.
+macro_rules! agent_of_run {
+    () => {
+        concat!(
+            "(SELECT ",
+            searchless_stats!(),
+            " ->> 'agent' FROM run_stats f WHERE f.task_no = t.task_no)"
+        )
+    };
+}
+
+/// The condition of a filter on `task t` and `request r`, with the parameters of [`FilterParams`].
+const FILTER_CLAUSE: &str = concat!(
+    "r.project = $1
+       AND ($2::text IS NULL OR $2 = coalesce(r.agent, ",
+    agent_of_run!(),
+    ", $3::text))
        AND ($5::text IS NULL OR r.place = $5)
        AND ($6::text IS NULL OR t.worker = $6)
        AND ($7::text IS NULL OR r.submitted_by = $7)
@@ -31,9 +51,9 @@ const FILTER_CLAUSE: &str = "r.project = $1
        AND ($13::bigint IS NULL OR r.created_at < $13)
        AND ($14::text IS NULL OR position($14 IN r.body) > 0)
        AND ($10::text IS NULL OR EXISTS (
-           SELECT 1 FROM (SELECT CASE WHEN strpos(f.body, ',' || $11::text) > 0
-                                      THEN split_part(f.body, ',' || $11, 1) || '}'
-                                      ELSE f.body END::jsonb AS stats,
+           SELECT 1 FROM (SELECT ",
+    searchless_stats!(),
+    " AS stats,
                                  $10::text::jsonb AS wanted
                           FROM run_stats f WHERE f.task_no = t.task_no OFFSET 0) s
            WHERE s.stats @> (s.wanted -> 'fields')
@@ -51,7 +71,8 @@ const FILTER_CLAUSE: &str = "r.project = $1
            OR position(w IN r.task_id::text) > 0 OR position(w IN lower(coalesce(t.reason, ''))) > 0
            OR EXISTS (SELECT 1 FROM run_stats f WHERE f.task_no = t.task_no
                AND position(replace(replace(w, '\\', '\\\\'), '\"', '\\\"')
-                            IN split_part(f.body, $11::text, 2)) > 0)))";
+                            IN split_part(f.body, $11::text, 2)) > 0)))"
+);
 
 /// Whether a person accepted the work of a verified task.
 const ACCEPTED_CLAUSE: &str = "EXISTS (SELECT 1 FROM run_stats f WHERE f.task_no = t.task_no
@@ -128,8 +149,11 @@ const fn order_column(order: TaskSortOrder) -> &'static str {
         TaskSortOrder::State => "t.state || '/' || coalesce(t.outcome, '') COLLATE \"C\"",
         TaskSortOrder::Title => "lower(r.title COLLATE \"C\")",
         TaskSortOrder::Agent => {
-            "coalesce(r.agent, (SELECT f.body::jsonb ->> 'agent' FROM run_stats f
-                                WHERE f.task_no = t.task_no), $3::text) COLLATE \"C\""
+            concat!(
+                "coalesce(r.agent, ",
+                agent_of_run!(),
+                ", $3::text) COLLATE \"C\""
+            )
         }
         TaskSortOrder::Place => "coalesce(r.place, '') COLLATE \"C\"",
     }
@@ -303,7 +327,8 @@ pub(super) async fn stale_run_stats(
     let sql = "SELECT r.task_id, t.event_seq FROM request r JOIN task t ON t.task_no = r.task_no
                LEFT JOIN run_stats f ON f.task_no = r.task_no
                WHERE r.project = $1 AND t.event_seq > 0 AND f.event_seq IS DISTINCT FROM t.event_seq
-               LIMIT $2";
+                 AND EXISTS (SELECT 1 FROM journal j WHERE j.task_no = t.task_no)
+               ORDER BY t.task_no DESC LIMIT $2";
     let rows = hub
         .rows(sql, &[&text(&project), &int(limit as u64)])
         .await?;

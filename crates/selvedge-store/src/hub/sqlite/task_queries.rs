@@ -13,9 +13,9 @@ use crate::hub::task_queries::{
 };
 
 const FILTER_CLAUSE: &str = "project = :project
-       AND (:agent IS NULL OR coalesce(agent, :none) = :agent OR (agent IS NULL AND EXISTS (
-           SELECT 1 FROM run_stats f
-           WHERE f.task_no = task.task_no AND json_extract(f.body, '$.agent') = :agent)))
+       AND (:agent IS NULL OR :agent = coalesce(agent, (
+           SELECT json_extract(f.body, '$.agent') FROM run_stats f
+           WHERE f.task_no = task.task_no), :none))
        AND (:place IS NULL OR place = :place)
        AND (:revision IS NULL OR EXISTS (
            SELECT 1 FROM task_body b WHERE b.task_no = task.task_no AND instr(b.body, :revision) > 0))
@@ -254,7 +254,9 @@ pub(super) fn stale_run_stats(
 ) -> Result<Vec<(TaskId, u64)>, HubStoreError> {
     let mut query = db.prepare_cached(
         "SELECT t.task_id, t.event_seq FROM task t LEFT JOIN run_stats f ON f.task_no = t.task_no
-         WHERE t.project = ?1 AND t.event_seq > 0 AND f.event_seq IS NOT t.event_seq LIMIT ?2",
+         WHERE t.project = ?1 AND t.event_seq > 0 AND f.event_seq IS NOT t.event_seq
+           AND EXISTS (SELECT 1 FROM journal j WHERE j.task_no = t.task_no)
+         ORDER BY t.task_no DESC LIMIT ?2",
     )?;
     let mut rows = query.query(params![project, limit])?;
     let mut stale = Vec::new();
