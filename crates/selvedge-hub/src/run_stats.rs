@@ -31,7 +31,7 @@ pub(crate) async fn load_all(hub: &Hub, project: &str) -> Result<Vec<RunStats>, 
             stats.push(located(&line, saved));
             continue;
         }
-        let Some(computed) = compute_stats(hub, line.task_id).await? else {
+        let Some(computed) = compute_readable_stats(hub, line.task_id).await? else {
             continue;
         };
         new.extend(stats_to_save(line.task_id, line.event_seq, &computed));
@@ -52,11 +52,25 @@ pub(crate) async fn refresh(hub: &Hub, project: &str) -> Result<(), HubStoreErro
         .await?;
     let mut new = Vec::new();
     for (task_id, event_seq) in stale {
-        let stats = compute_stats(hub, task_id).await?;
+        let stats = compute_readable_stats(hub, task_id).await?;
         new.extend(stats.and_then(|stats| stats_to_save(task_id, event_seq, &stats)));
     }
     save_stats(hub, new).await;
     Ok(())
+}
+
+/// The statistics of a task; `None` if its journal is damaged, which must not hide the other tasks.
+async fn compute_readable_stats(
+    hub: &Hub,
+    task_id: TaskId,
+) -> Result<Option<RunStats>, HubStoreError> {
+    match compute_stats(hub, task_id).await {
+        Err(HubStoreError::Damaged(error)) => {
+            tracing::warn!(%task_id, %error, "the statistics of a task cannot be read");
+            Ok(None)
+        }
+        other => other,
+    }
 }
 
 /// The statistics with the repository, the worker and the time of the submission. The workspace of the run is a

@@ -275,8 +275,10 @@ pub(super) async fn finish_sign_in(
         |error: LoginError| login_page(&dashboard, error.status(), &error.to_string(), "/");
     let response = match single_sign_on.finish(answer, &cookie, from).await {
         Ok(signed_in) => signed_in_page(&dashboard, &signed_in.session, &signed_in.next),
-        // The cookie belongs to another sign-in, which may still be completed.
-        Err(error @ LoginError::UnknownSignIn(_)) => return refused(error),
+        // The cookie's sign-in may still be completed.
+        Err(error @ (LoginError::UnknownSignIn(_) | LoginError::Unavailable(_))) => {
+            return refused(error);
+        }
         Err(error) => refused(error),
     };
     with_sign_in_cookie(&dashboard, "", "; Max-Age=0", response)

@@ -137,7 +137,12 @@ impl SingleSignOn for SessionAuthenticator {
             let finished = sign_on.finish(&self.hub, answer, cookie).await;
             let (person, next) = finished.map_err(|error| {
                 let error = login_error(&error);
-                if !matches!(error, LoginError::Unavailable(_)) {
+                // Everybody behind a proxy has the same address, and an unknown sign-in needs no provider.
+                let is_counted = !matches!(
+                    error,
+                    LoginError::Unavailable(_) | LoginError::UnknownSignIn(_)
+                );
+                if is_counted {
                     self.hub.limits.record_wrong_guess(from);
                 }
                 error

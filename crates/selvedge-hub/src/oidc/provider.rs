@@ -28,6 +28,8 @@ const MAX_KEYS: usize = 100;
 const DISCOVERY_TTL: Duration = Duration::from_hours(1);
 /// How long a failure to read it is reported without another try: many people may want to sign in at once.
 const FAILURE_TTL: Duration = Duration::from_secs(1);
+/// Time until keys that could not be read again are requested once more.
+const KEYS_RETRY: Duration = Duration::from_mins(1);
 
 /// Why the provider cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -202,7 +204,17 @@ impl Provider {
         }
         let document: KeysDocument = match self.get(discovery.jwks_uri.as_str()).await {
             Ok(document) => document,
-            Err(error) => return usable.map(|(_, keys)| keys).ok_or(error),
+            Err(error) => {
+                let Some((_, keys)) = usable else {
+                    return Err(error);
+                };
+                tracing::warn!(%error, "the provider's keys cannot be read again; the old ones stay in use");
+                let known_at = Instant::now()
+                    .checked_sub(DISCOVERY_TTL.saturating_sub(KEYS_RETRY))
+                    .unwrap_or_else(Instant::now);
+                known.keys = Some((known_at, Arc::clone(&keys)));
+                return Ok(keys);
+            }
         };
         // Keys of unknown kinds are left out.
         let keys = document.keys.into_iter().take(MAX_KEYS);
