@@ -49,9 +49,10 @@ pub(super) fn variable_name(text: &str) -> Result<String, String> {
     match text.split_once('=') {
         None if !text.is_empty() => Ok(text.to_owned()),
         None => Err(expected("the name of a variable", "LANG")),
-        Some((name, value)) => Err(format!(
+        // The value may be a secret.
+        Some((name, _)) => Err(format!(
             "expected only the name; checks see the value that the variable has in the environment of this command: \
-             {name}={value} selvedge … --check-env {name}"
+             {name}=… selvedge … --check-env {name}"
         )),
     }
 }

@@ -108,7 +108,7 @@ fn check_env_is_a_name() {
     let verify = ["verify", "--check", "true", "--check-env", "A=B"];
     insta::assert_snapshot!(
         rejected(&env, &verify),
-        @"error: invalid value 'A=B' for '--check-env <NAME>': expected only the name; checks see the value that the variable has in the environment of this command: A=B selvedge … --check-env A"
+        @"error: invalid value 'A=B' for '--check-env <NAME>': expected only the name; checks see the value that the variable has in the environment of this command: A=… selvedge … --check-env A"
     );
 }
 
