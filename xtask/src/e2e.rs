@@ -18,13 +18,12 @@ use std::thread::ScopedJoinHandle;
 use self::matrix::{AGENTS, AgentMatrix, GATE};
 use crate::XtaskResult;
 use crate::dist;
+use crate::npm;
 use crate::program::{self, cargo};
 use crate::workspace::{self, CargoMetadata};
 
 /// The folder of the suite, which pins the agents' versions.
 const SUITE: &str = "crates/selvedge/tests/e2e";
-/// The files that npm reads.
-const PINNED: [&str; 3] = ["package.json", "package-lock.json", ".npmrc"];
 
 /// Agents from pip. They need conflicting versions of libraries, so each has its own virtual
 /// environment.
@@ -274,34 +273,10 @@ fn write_packages() -> XtaskResult<PathBuf> {
     Ok(folder)
 }
 
-/// Installs the pinned packages of a folder of the suite with npm unless they are installed already; returns
-/// the folder of their programs.
+/// Installs the pinned packages of a folder of the suite with npm; returns the folder of their programs.
 fn install_npm(folder: &str, name: &str) -> XtaskResult<PathBuf> {
-    let suite = workspace::root().join(SUITE).join(folder);
-    let scratch = CargoMetadata::workspace_only()?.target_directory.join(name);
-    std::fs::create_dir_all(&scratch)?;
-    let installed_lock = scratch.join("installed-lock.json");
-    let lock = std::fs::read(suite.join("package-lock.json"))
-        .map_err(|error| format!("{}/package-lock.json: {error}", suite.display()))?;
-    if std::fs::read(&installed_lock).is_ok_and(|installed| installed == lock) {
-        return Ok(programs_in(&scratch));
-    }
-    for file in PINNED {
-        std::fs::copy(suite.join(file), scratch.join(file))
-            .map_err(|error| format!("{}/{file}: {error}", suite.display()))?;
-    }
-    let mut npm = Command::new("npm");
-    npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"])
-        .current_dir(&scratch);
-    program::run(&mut npm).map_err(|error| {
-        format!(
-            "{error}\nthe end-to-end suite installs real programs with npm into {}; it needs npm and a \
-             reachable registry",
-            scratch.display()
-        )
-    })?;
-    std::fs::write(installed_lock, lock)?;
-    Ok(programs_in(&scratch))
+    let suite = Path::new(SUITE).join(folder);
+    npm::install_pinned(&suite, name).map(|target| programs_in(&target))
 }
 
 /// Creates a virtual environment with the pinned packages; returns the folder of its programs.

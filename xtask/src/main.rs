@@ -14,6 +14,7 @@ mod dist;
 mod e2e;
 mod generate;
 mod local_model;
+mod npm;
 mod program;
 mod release;
 mod stages;

@@ -1,9 +1,12 @@
 //! `cargo xtask ui-test`: tests of the dashboard in a real browser (`crates/selvedge/tests/ui`).
-//! Chromium and chromedriver come from the distribution; fails if they are missing, never skips.
+//! Chromium and chromedriver come from the distribution; fails if they are missing, never skips. axe-core, which checks
+//! the pages' accessibility, comes from npm.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::XtaskResult;
+use crate::npm;
 use crate::program::{self, cargo};
 
 /// Programs that must be installed.
@@ -24,6 +27,11 @@ pub(crate) fn run(args: &[&str]) -> XtaskResult {
             .into());
         }
     }
+    let packages = npm::install_pinned(Path::new("crates/selvedge/tests/ui"), "ui-npm")?;
     let mut tests = cargo(["test", "--workspace", "--test", "ui", "--"]);
+    tests.env(
+        "SELVEDGE_AXE",
+        packages.join("node_modules/axe-core/axe.min.js"),
+    );
     program::run(tests.args(args))
 }

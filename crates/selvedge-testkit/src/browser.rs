@@ -5,11 +5,12 @@ mod keys;
 mod webdriver;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use self::webdriver::WebDriverSession;
+use crate::polling::Polling;
 use crate::test_env::{SpawnedProgram, TestEnv};
 
 pub use keys::BrowserKey;
@@ -65,7 +66,7 @@ impl Browser {
     /// Waits until a JavaScript expression is true on the page.
     #[track_caller]
     pub fn wait_until(&self, expression: &str) {
-        let start = Instant::now();
+        let mut polling = Polling::new(WAIT_TIMEOUT);
         let body = format!("return Boolean({expression})");
         while self
             .wire
@@ -73,12 +74,11 @@ impl Browser {
             != Ok(Value::Bool(true))
         {
             assert!(
-                start.elapsed() < WAIT_TIMEOUT,
+                polling.pause(),
                 "never so: {expression}\non {}:\n{}",
                 self.address(),
                 self.text("body")
             );
-            std::thread::yield_now();
         }
     }
 

@@ -38,6 +38,7 @@ mod http_receiver;
 mod identity_provider;
 mod model_server;
 mod optional_programs;
+mod polling;
 mod postgres;
 mod process_attacks;
 mod scripted_acp;
@@ -53,6 +54,7 @@ pub use model_server::{
     TurnFault, TurnUsage,
 };
 pub use optional_programs::is_available;
+pub use polling::{Polling, wait_until};
 pub use postgres::Postgres;
 pub use process_attacks::attack_process;
 pub use scripted_acp::ScriptedAcpAgent;

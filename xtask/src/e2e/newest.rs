@@ -8,10 +8,10 @@ use std::process::Command;
 use serde_json::{Map, Value};
 
 use super::{
-    AGENTS_IN_PYTHON, AgentPrograms, PINNED, SUITE, install_python, programs_in, run_suite,
-    test_command,
+    AGENTS_IN_PYTHON, AgentPrograms, SUITE, install_python, programs_in, run_suite, test_command,
 };
 use crate::XtaskResult;
+use crate::npm::MANIFESTS;
 use crate::program;
 use crate::workspace::{self, CargoMetadata};
 
@@ -95,7 +95,10 @@ pub(super) fn run(args: &[&str]) -> XtaskResult {
 fn install_npm(scratch: &Path) -> XtaskResult {
     let suite = workspace::root().join(SUITE);
     std::fs::create_dir_all(scratch)?;
-    for file in PINNED.iter().filter(|file| **file != "package-lock.json") {
+    for file in MANIFESTS
+        .iter()
+        .filter(|file| **file != "package-lock.json")
+    {
         std::fs::copy(suite.join(file), scratch.join(file))
             .map_err(|error| format!("{SUITE}/{file}: {error}"))?;
     }

@@ -374,7 +374,7 @@ mod tests {
             .iter()
             .any(|id| fixture.get(id, 1).is_some_and(|it| is_open(&it)))
         {
-            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
         assert!(has_changed(&fixture), "open pages are refreshed");
         assert_eq!(fixture.get("good", 1), None);

@@ -3,6 +3,7 @@
 
 use selvedge_hub::HubSettings;
 use selvedge_protocol::{Scope, WorkerMessage};
+use selvedge_testkit::Polling;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -354,13 +355,13 @@ pub(crate) async fn worker_of_a_name_in_use_is_refused(database: TestDatabase) {
     let (same, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
     timeout(TEST_TIMEOUT, first.wait_for_end()).await.unwrap();
     drop(same);
-    let until = tokio::time::Instant::now() + TEST_TIMEOUT;
+    let mut polling = Polling::new(TEST_TIMEOUT);
     loop {
         let mut restarted = TestWorker::open(&hub, &token).await;
         restarted.send(&WorkerMessage::Hello(other.clone())).await;
         if restarted.try_next().await.is_some() {
             break;
         }
-        assert!(tokio::time::Instant::now() < until, "never accepted");
+        assert!(polling.pause_async().await, "never accepted");
     }
 }

@@ -12,7 +12,7 @@ use selvedge_protocol::{
 use selvedge_store::hub::{
     AuditActor, HubStore, HubStoreError, PostgresHub, SqliteHub, StoreSettings, TokenStore,
 };
-use selvedge_testkit::Postgres;
+use selvedge_testkit::{Polling, Postgres};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -52,10 +52,11 @@ impl TestDatabase {
         match self {
             Self::File(directory) => {
                 let path = directory.path().join("hub.db");
+                let mut polling = Polling::new(TEST_TIMEOUT);
                 loop {
                     match SqliteHub::open(&path, settings) {
                         // A hub that was stopped is about to release it.
-                        Err(HubStoreError::InUse(_)) => tokio::task::yield_now().await,
+                        Err(HubStoreError::InUse(_)) if polling.pause_async().await => {}
                         opened => break Arc::new(opened.unwrap()),
                     }
                 }
@@ -139,8 +140,9 @@ impl TestHub {
         let store = Arc::downgrade(self.hub.store());
         drop(self);
         // The database stays locked until its last user is gone.
+        let mut polling = Polling::new(TEST_TIMEOUT);
         while store.strong_count() > 0 {
-            tokio::task::yield_now().await;
+            assert!(polling.pause_async().await, "the hub still runs");
         }
         Self::with_settings(settings, database).await
     }
@@ -216,7 +218,7 @@ impl TestHub {
 
     /// Returns the task once it is in one of these states.
     pub(crate) async fn wait_for_state(&self, task: &str, token: &str, states: &[&str]) -> Value {
-        let until = tokio::time::Instant::now() + TEST_TIMEOUT;
+        let mut polling = Polling::new(TEST_TIMEOUT);
         loop {
             let row = self
                 .get(&format!("/api/v1/tasks/{task}"), token)
@@ -225,11 +227,7 @@ impl TestHub {
             if states.iter().any(|state| row["state"] == **state) {
                 return row;
             }
-            assert!(
-                tokio::time::Instant::now() < until,
-                "never {states:?}: {row}"
-            );
-            tokio::task::yield_now().await;
+            assert!(polling.pause_async().await, "never {states:?}: {row}");
         }
     }
 }

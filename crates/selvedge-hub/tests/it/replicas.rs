@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use selvedge_core::model::Outcome;
 use selvedge_protocol::{HubMessage, Scope, TaskResult};
-use selvedge_testkit::Postgres;
+use selvedge_testkit::{Polling, Postgres};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -30,14 +30,13 @@ async fn poll_until(
     token: &str,
     condition: impl Fn(&Value) -> bool,
 ) -> Value {
-    let end = Instant::now() + TEST_TIMEOUT;
+    let mut polling = Polling::new(TEST_TIMEOUT);
     loop {
         let answer = hub.get(path, token).await.json();
         if condition(&answer) {
             return answer;
         }
-        assert!(Instant::now() < end, "never so: {answer}");
-        tokio::task::yield_now().await;
+        assert!(polling.pause_async().await, "never so: {answer}");
     }
 }
 

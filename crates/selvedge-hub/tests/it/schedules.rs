@@ -2,6 +2,7 @@
 
 use selvedge_protocol::Scope;
 use selvedge_store::hub::{AuditActor, NewSchedule, ScheduleStore};
+use selvedge_testkit::Polling;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -51,14 +52,13 @@ pub(crate) async fn schedule_submits_one_task_for_all_missed_times(database: Tes
     "every night".clone_into(&mut unreadable.cron);
     store.insert_schedule(unreadable).await.unwrap();
 
-    let until = tokio::time::Instant::now() + TEST_TIMEOUT;
+    let mut polling = Polling::new(TEST_TIMEOUT);
     let schedules = loop {
         let schedules = list(&hub, &token).await;
         if schedules.iter().all(|it| it["last"].is_object()) {
             break schedules;
         }
-        assert!(tokio::time::Instant::now() < until, "{schedules:?}");
-        tokio::task::yield_now().await;
+        assert!(polling.pause_async().await, "{schedules:?}");
     };
     drop(other);
     let page = hub.get("/api/v1/tasks?limit=100", &token).await.json();

@@ -9,7 +9,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use selvedge_core::model::Outcome;
 use selvedge_hub::HubSettings;
 use selvedge_protocol::{Scope, TaskResult};
-use selvedge_testkit::{HttpReceiver, Postgres, ReceivedRequest};
+use selvedge_testkit::{HttpReceiver, Polling, Postgres, ReceivedRequest};
 use serde_json::{Value, json};
 use sha2::Sha256;
 
@@ -47,7 +47,7 @@ async fn wait_for_deliveries(
     webhook: &str,
     expected: impl Fn(&[Value]) -> bool,
 ) -> Vec<Value> {
-    let until = tokio::time::Instant::now() + TEST_TIMEOUT;
+    let mut polling = Polling::new(TEST_TIMEOUT);
     let path = format!("/api/v1/webhooks/{webhook}/deliveries?limit=500");
     loop {
         let page = hub.get(&path, token).await.json();
@@ -55,8 +55,7 @@ async fn wait_for_deliveries(
         if expected(deliveries) {
             return deliveries.clone();
         }
-        assert!(tokio::time::Instant::now() < until, "never so: {page}");
-        tokio::task::yield_now().await;
+        assert!(polling.pause_async().await, "never so: {page}");
     }
 }
 

@@ -7,10 +7,10 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
 
 use rustix::process::{Pid, Signal};
 
+use crate::polling::Polling;
 use crate::watched_value::WAIT_TIMEOUT;
 
 /// A running process.
@@ -80,10 +80,8 @@ pub(super) fn kill_tree(root: Pid) {
 /// Retries until done, but no longer than [`WAIT_TIMEOUT`]: a process that cannot be killed must not
 /// block the test forever.
 fn retry_until_timeout(mut is_done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + WAIT_TIMEOUT;
-    while !is_done() && Instant::now() < deadline {
-        std::thread::yield_now();
-    }
+    let mut polling = Polling::new(WAIT_TIMEOUT);
+    while !is_done() && polling.pause() {}
 }
 
 fn children_of(parent: Pid) -> Vec<Pid> {

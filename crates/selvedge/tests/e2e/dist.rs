@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use selvedge_testkit::{CommandOutput, Invocation, TestEnv};
+use selvedge_testkit::{CommandOutput, Invocation, Polling, TestEnv, wait_until};
 
 use crate::fixtures::env_with_repo;
 use crate::tools::PATIENCE;
@@ -339,11 +339,7 @@ fn npm_launcher_runs_without_install_scripts() {
         .args(["verify", "--check", &check])
         .timeout(PATIENCE)
         .spawn();
-    let waited = Instant::now();
-    while !started.exists() {
-        assert!(waited.elapsed() < PATIENCE, "the check never started");
-        std::thread::yield_now();
-    }
+    wait_until("the check has started", PATIENCE, || started.exists());
     running.terminate();
     running.wait().assert_code(143);
 
@@ -379,14 +375,9 @@ impl Registry {
             .args(["--listen", &address, "--config"])
             .arg(folder.join("config.yaml"))
             .spawn();
-        let began = Instant::now();
+        let mut polling = Polling::new(Duration::from_mins(2));
         while std::net::TcpStream::connect(&address).is_err() {
-            assert!(
-                began.elapsed() < Duration::from_mins(2),
-                "no registry: {}",
-                server.stdout()
-            );
-            std::thread::yield_now();
+            assert!(polling.pause(), "no registry: {}", server.stdout());
         }
         Self {
             url: format!("http://{address}/"),

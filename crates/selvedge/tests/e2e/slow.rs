@@ -2,9 +2,9 @@
 //! agent.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use selvedge_testkit::TestEnv;
+use selvedge_testkit::{TestEnv, wait_until};
 
 use crate::fixtures::env_with_repo;
 
@@ -30,11 +30,9 @@ impl EndlessCommand {
     }
 
     pub(crate) fn wait_for_start(&self) {
-        let began = Instant::now();
-        while !self.heartbeat.exists() {
-            assert!(began.elapsed() < Duration::from_mins(5), "waited in vain");
-            std::thread::yield_now();
-        }
+        wait_until("the heartbeat has begun", Duration::from_mins(5), || {
+            self.heartbeat.exists()
+        });
     }
 
     pub(crate) fn assert_nothing_left(&self) {
@@ -44,10 +42,7 @@ impl EndlessCommand {
         let length = || std::fs::metadata(&self.heartbeat).map_or(0, |file| file.len());
         let before = length();
         // Only waiting can show that nothing is written.
-        let until = Instant::now() + Duration::from_millis(100);
-        while Instant::now() < until {
-            std::thread::yield_now();
-        }
+        std::thread::sleep(Duration::from_millis(100));
         assert_eq!(length(), before, "something of the old tree still writes");
     }
 }

@@ -37,12 +37,8 @@ pub(crate) fn wait_for(path: &std::path::Path) {
 
 /// Waits until a condition holds; panics after a minute.
 #[track_caller]
-pub(crate) fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
-    while !condition() {
-        assert!(std::time::Instant::now() < deadline, "{what} never came");
-        std::thread::yield_now();
-    }
+pub(crate) fn wait_until(what: &str, condition: impl FnMut() -> bool) {
+    selvedge_testkit::wait_until(what, std::time::Duration::from_mins(1), condition);
 }
 
 pub(crate) fn make_executable(path: &std::path::Path) {

@@ -2,8 +2,9 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::time::Duration;
 
-use selvedge_testkit::{SpawnedProgram, TestEnv};
+use selvedge_testkit::{Polling, SpawnedProgram, TestEnv};
 use serde_json::{Value, json};
 
 use crate::fixtures::{agent, env_with_repo, run_json, wait_until};
@@ -65,6 +66,7 @@ impl Session {
     fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.start_request(method, params);
         self.server.wait_for_stdout(&format!("\"id\":{id}"));
+        let mut polling = Polling::new(Duration::from_mins(1));
         loop {
             let output = self.server.stdout();
             let complete = output
@@ -76,7 +78,7 @@ impl Session {
             if let Some(answer) = answers.into_iter().find(|answer| answer["id"] == id) {
                 return answer;
             }
-            std::thread::yield_now();
+            assert!(polling.pause(), "no whole line: {output}");
         }
     }
 

@@ -2,11 +2,9 @@
 //! report says by which method. `SELVEDGE_ROUNDS` sets the number of repetitions; the output is the rows of a
 //! table.
 
-use std::time::{Duration, Instant};
-
 use serde_json::Value;
 
-use crate::fixtures::{agent, env_with_repo};
+use crate::fixtures::{agent, env_with_repo, wait_until};
 
 /// Ways to start a program that outlives its parent. All of them keep the standard output open.
 const KINDS: [(&str, &str); 4] = [
@@ -109,11 +107,7 @@ fn processes_survive_without_selvedge() {
         let _ = shell.status().unwrap();
         // While a process executes another program, its environment is empty for a moment, and the cleanup
         // after the test would not find it.
-        let patience = Instant::now() + Duration::from_mins(1);
         let stays = || env.processes().iter().any(|it| it.command == "sleep 600");
-        while !stays() {
-            assert!(Instant::now() < patience, "{kind}");
-            std::thread::yield_now();
-        }
+        wait_until(kind, stays);
     }
 }

@@ -1,8 +1,10 @@
 //! The scenarios of every agent.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use selvedge_testkit::{CommandOutput, ModelScript, ModelServer, ScriptedTurn, TestEnv};
+use selvedge_testkit::{
+    CommandOutput, ModelScript, ModelServer, ScriptedTurn, TestEnv, wait_until,
+};
 use serde_json::Value;
 
 use super::{GateScene, GatedAgent};
@@ -50,7 +52,7 @@ impl GatedAgent {
     ) -> CommandOutput {
         let out = (self.start)(scene, prompt).timeout(PATIENCE).run();
         out.assert_code(0);
-        wait_until(is_settled);
+        wait_until("the session has ended", PATIENCE, is_settled);
         out
     }
 
@@ -66,14 +68,6 @@ fn path_with_agents() -> std::ffi::OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = std::env::split_paths(&agents).chain(std::env::split_paths(&path));
     std::env::join_paths(folders).unwrap()
-}
-
-fn wait_until(is_settled: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !is_settled() {
-        assert!(began.elapsed() < PATIENCE, "waited in vain");
-        std::thread::yield_now();
-    }
 }
 
 /// The runs in the journal, newest first.
@@ -213,7 +207,7 @@ pub(super) fn two_sessions(agent: &GatedAgent) {
     for session in started {
         session.wait().assert_code(0);
     }
-    wait_until(|| has_ended(&env, 2));
+    wait_until("both sessions have ended", PATIENCE, || has_ended(&env, 2));
     let runs = runs(&env);
     assert!(
         runs.iter().all(|run| run["outcome"] == "verified"),
