@@ -1,5 +1,4 @@
-//! How the bytes of a fuzzer say, at their end, in what way the log before it is read: so a recorded
-//! log is a seed as it is.
+//! The last bytes of a fuzzer's input select how the log before them is read: so a recorded log is a seed as it is.
 
 use selvedge_digest::Exit;
 

@@ -1,4 +1,4 @@
-//! Any bytes, with all formats at work, keep the promises of the digest.
+//! The guarantees of the digest hold for any bytes, with all formats enabled.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
-//! Any bytes keep the promises of the digest with one format alone at work, which so sees more of
-//! them: the one that `SELVEDGE_FORMAT` names, or else one that the bytes choose.
+//! The guarantees of the digest hold for any bytes with a single format enabled, which thus reads
+//! more of them: the one that `SELVEDGE_FORMAT` names, or else one that the bytes select.
 
 #![no_main]
 

@@ -24,9 +24,9 @@ pub fn sanitize_line(text: &str) -> String {
     line
 }
 
-/// Whether a character is invisible and changes how others are read: everything that Unicode says to ignore in display
-/// (direction marks, zero-width characters, soft hyphens, fillers, tags, selectors of variants except those of emoji),
-/// annotations, blank characters that are not spaces, and separators that do not end lines elsewhere.
+/// Whether a character is invisible and changes how others are read: everything that Unicode defines as ignorable in
+/// display (direction marks, zero-width characters, soft hyphens, fillers, tags, selectors of variants except those of
+/// emoji), annotations, blank characters that are not spaces, and separators that do not end lines elsewhere.
 pub fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}'

@@ -1,5 +1,5 @@
-//! Renders a task as a `selvedge` command line that requests the same again in a POSIX shell. Fields without
-//! an option are passed as JSON, so that nothing is lost silently.
+//! Renders a task as a `selvedge` command line for a POSIX shell that requests the same task again. Fields without an
+//! option are passed as JSON, so that nothing is lost silently.
 
 use selvedge_core::config::{FLAG_AGENT_NAME, HumanDuration};
 use selvedge_core::model::{
@@ -44,7 +44,7 @@ fn push_checks(words: &mut Vec<String>, steps: &[Step]) {
     }
 }
 
-/// Adds the limits of the whole run that options can express, and returns these.
+/// Adds those limits of the whole run that options can express, and returns them.
 fn push_budget(words: &mut Vec<String>, budget: Budget) -> Budget {
     let cost = budget
         .cost_micro_usd

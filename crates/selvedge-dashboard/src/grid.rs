@@ -142,7 +142,7 @@ impl GridCell {
     }
 }
 
-/// The marks beside a status, by their names on the wire.
+/// The marks next to a status, by their names on the wire.
 pub fn marks(marks: CheckMarks) -> Vec<&'static str> {
     let all = [
         (marks.flaky, "flaky"),

@@ -14,7 +14,7 @@ const REPORT_NOTICES: [&str; 5] = [
 /// The letters of pytest, unittest, minitest, RSpec, JUnit, PHPUnit, Jasmine and mocha.
 const LETTERS: &str = ".․FEsxXuRSWIDN*!,";
 
-/// Whether the line says where a report was written.
+/// Whether the line names the file to which a report was written.
 #[inline]
 pub(crate) fn is_report_notice(body: &str) -> bool {
     // Most lines begin with another character.

@@ -1,6 +1,6 @@
-//! What a session costs: the time of `/bin/true` under a supervisor against a bare spawn, and how
-//! fast a flood passes and in how much memory. `cargo run --release --example process_cost`, with
-//! the path of the `selvedge` program to measure what its size adds.
+//! Measures the cost of a session: the time of `/bin/true` under a supervisor and as a plain
+//! process, and how fast a flood passes and in how much memory. `cargo run --release --example
+//! process_cost`, with the path of the `selvedge` program to measure what its size adds.
 #![allow(clippy::print_stdout, clippy::cast_precision_loss)]
 
 use std::error::Error;

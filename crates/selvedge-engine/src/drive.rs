@@ -124,8 +124,7 @@ pub struct Driver<'a> {
     pub observer: &'a dyn Observer,
     /// Clock.
     pub now: fn() -> Timestamp,
-    /// Whether a run that would have to wait is suspended instead, so that whoever drives it can do something else
-    /// meanwhile.
+    /// Whether a run that would have to wait is suspended instead, so that the caller can do something else meanwhile.
     pub suspends_waits: bool,
     /// Requests to stop.
     pub stop: watch::Receiver<Option<StopRequest>>,

@@ -64,7 +64,7 @@ pub struct RunContext {
     pub verification_rooms: VerificationRoomSlot,
     /// Starts the agent's processes.
     pub agents: Supervisor,
-    /// Starts the checks' processes: never the same supervisor as the agent's, which an agent could have got hold of.
+    /// Starts the checks' processes: never the agent's supervisor, which an agent could have taken over.
     pub checks: Supervisor,
 }
 
@@ -344,7 +344,7 @@ impl RunContext {
         cancel: &CancellationToken,
     ) -> Result<(), CheckError> {
         self.install_dependencies(run, progress, cancel).await?;
-        // No agent has built what is in the workspace by now.
+        // No agent has run yet, so the build output in the workspace can be trusted.
         if run.attempts.len() == 1 && !self.verification_rooms.is_filled() {
             self.open_verification_room(run, true, progress).await?;
         }

@@ -18,7 +18,7 @@ use crate::hub::Hub;
 /// How often the store is asked which access has ended.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a connection was opened with.
+/// The credential that a connection was opened with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct AccessKey {
     /// The token; `None` for the session of a person.
@@ -112,8 +112,8 @@ impl Drop for AccessGuard {
     }
 }
 
-/// Ends what has expired or was revoked elsewhere, for as long as the hub lives. While the store fails,
-/// connections stay open.
+/// Ends connections whose access has expired or was revoked elsewhere, for as long as the hub runs. While the store
+/// fails, connections stay open.
 pub(crate) async fn run(hub: Arc<Hub>) {
     loop {
         sleep(CHECK_INTERVAL).await;

@@ -1,10 +1,9 @@
-//! The states of runs: their folded journals. Pages and plans ask for the same ones again and again, so they
-//! are cached, and only the missing events are read and folded.
+//! The states of runs: their folded journals. Pages and plans request the same states repeatedly, so they are cached,
+//! and only new events are read and folded.
 //!
-//! Invariant: the cache never shows an event that the store does not have: it is lost with the hub, and a
-//! cached state counts only while its last event is still stored. The cache's lock is held only to look up or
-//! to insert a state, never while events are read or folded; concurrent calls for one task may fold the same
-//! events.
+//! Invariant: the cache never shows an event that the store does not have: it does not survive the hub, and a cached
+//! state is used only while its last event is still stored. The cache's lock is held only to look up or to insert a
+//! state, never while events are read or folded; concurrent calls for one task may fold the same events.
 
 use std::collections::HashMap;
 use std::mem;

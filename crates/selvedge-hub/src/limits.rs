@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 /// Allowed wrong tokens per minute from one address; the burst is as large.
 const WRONG_TOKENS_PER_MINUTE: f64 = 30.0;
-/// Number of buckets above which those unused for a minute, which are full again, are removed.
+/// Number of buckets above which the full ones (unused for a minute) are removed.
 const MAX_BUCKETS: usize = 10_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,5 +1,5 @@
-//! The outermost middleware: every request has an id, which its client may choose, which all lines of the log that it
-//! causes contain, and which the response returns; and every request is measured.
+//! The outermost middleware. It gives every request an id, which the client may choose; log lines of the request and
+//! the response contain it. And it measures every request.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +16,8 @@ use crate::hub::Hub;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Longer ids of clients are replaced.
 const MAX_ID_BYTES: usize = 128;
-/// Methods with a label of their own: clients can invent others.
+/// Methods that are labels of metrics. All others share a label, because clients can invent
+/// methods.
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 
 pub(crate) async fn observe_request(
@@ -30,7 +31,7 @@ pub(crate) async fn observe_request(
     let method = request.method().as_str();
     let method = METHODS.into_iter().find(|it| *it == method);
     let method = method.unwrap_or("other");
-    // At the level of errors, so that their lines contain it at every log level.
+    // At the level of errors, so that log lines contain the id at every log level.
     let span = tracing::error_span!("request", request_id = %id, method, route);
     let began_at = Instant::now();
     let mut response = next.run(request).instrument(span.clone()).await;

@@ -52,7 +52,7 @@ impl ApiError {
         self.0.status == StatusCode::UNAUTHORIZED
     }
 
-    /// What is wrong, for people.
+    /// Description of the error for users.
     pub(crate) fn detail(&self) -> &str {
         self.0.detail.as_deref().unwrap_or(&self.0.title)
     }

@@ -1,8 +1,8 @@
 //! Submits the tasks of schedules when they are due.
 //!
 //! Invariant: each due time has at most one task. The task is submitted under an idempotency key that names the
-//! schedule and the due time, and only then is the schedule moved to its next time, which is in the future: whatever
-//! was missed meanwhile is made up for by one task.
+//! schedule and the due time, and only then is the schedule moved to its next time, which is in the future: one task is
+//! submitted for all missed times.
 
 use std::sync::Arc;
 use std::time::Duration;

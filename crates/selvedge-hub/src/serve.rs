@@ -108,8 +108,7 @@ async fn accept(
         let _ = socket.set_nodelay(true);
         let (router, tls, stopping) = (router.clone(), tls.clone(), stopping.clone());
         let patience = hub.settings.patience;
-        // A client that reads nothing for that long is disconnected, such as a watcher, a worker or a
-        // download.
+        // A client that reads nothing for that long is disconnected, whether a watcher, a worker or a download.
         let mut socket = Box::pin(TimeoutStream::new(socket));
         socket.as_mut().set_write_timeout_pinned(Some(patience));
         tokio::spawn(async move {

@@ -177,7 +177,7 @@ impl ReloadableTls {
     }
 }
 
-/// The problem behind an error. An unknown issuer is none that the hub can judge, and names are compared
+/// The problem behind an error. An unknown issuer is not reported, because the hub cannot judge it; names are compared
 /// separately.
 fn problem_of(error: &CertificateError, name: &str) -> Option<CertificateProblem> {
     match error {

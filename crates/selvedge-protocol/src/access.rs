@@ -70,7 +70,7 @@ pub struct AuditRow {
     pub person: Option<PersonId>,
     /// How the user reached the hub: `api`, `dashboard`, `schedule`, or `database` for a program on the database.
     pub channel: String,
-    /// What was done: `task.submit`, `task.retry`, `task.cancel`, `review.accept`, `review.reject`, `review.retry`,
+    /// The action: `task.submit`, `task.retry`, `task.cancel`, `review.accept`, `review.reject`, `review.retry`,
     /// `review.undo`, `review.apply`, `token.create`, `token.revoke`, `session.start`, `session.end`, `webhook.create`,
     /// `webhook.delete`, `schedule.create`, `schedule.pause`, `schedule.resume` or `schedule.delete`.
     pub action: String,

@@ -1,11 +1,11 @@
-//! What a worker can run, as it announces it, and why it gets no tasks for a while.
+//! The capabilities that a worker announces, and the reason of its quarantine.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use selvedge_core::model::Timestamp;
 
-/// What a worker can run. The hub offers it nothing else; a worker that announces nothing is offered everything.
+/// Capabilities of a worker. The hub offers it no other tasks; a worker that announces nothing is offered everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerCapabilities {
     /// The agents in its settings whose programs are installed, and `shell` and `external`. A task that names another

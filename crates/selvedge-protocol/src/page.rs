@@ -187,7 +187,7 @@ pub struct WorkerRow {
     /// The sandbox of sessions and checks, as a single word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
-    /// What it can run, if it announced that.
+    /// Its capabilities, if it announced them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<WorkerCapabilities>,
     /// Why, and until when, it is offered nothing.

@@ -29,7 +29,7 @@ pub struct Problem {
     /// The HTTP status.
     #[serde(default)]
     pub status: u16,
-    /// What went wrong, and how to fix it.
+    /// Description of the error, and how to fix it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// Invalid fields.

@@ -55,15 +55,15 @@ pub struct ProjectRow {
     pub created_at: Timestamp,
     /// Its settings.
     pub settings: ProjectSettings,
-    /// What it uses now; only in the response for a single project.
+    /// Its current usage; only in the response for a single project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<ProjectUsage>,
-    /// What each of its submitters uses now, by name; only in the response for a single project.
+    /// Current usage of each of its submitters, by name; only in the response for a single project.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub submitters: Vec<SubmitterUsage>,
 }
 
-/// What a project or a submitter uses now.
+/// Current usage of a project or a submitter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProjectUsage {
     /// Number of queued tasks.
@@ -86,12 +86,12 @@ impl AddAssign for ProjectUsage {
     }
 }
 
-/// What a submitter uses now.
+/// Current usage of a submitter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmitterUsage {
     /// The name of the submitter.
     pub name: String,
-    /// What the submitter uses.
+    /// The usage.
     #[serde(flatten)]
     pub usage: ProjectUsage,
 }

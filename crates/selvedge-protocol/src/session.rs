@@ -33,7 +33,7 @@ pub struct Hello {
     /// The sandbox of sessions and checks, as a single word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<String>,
-    /// What it can run; absent if it may be offered everything.
+    /// Its capabilities; absent if it may be offered every task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<WorkerCapabilities>,
     /// Leases that it still holds.
@@ -67,7 +67,7 @@ pub enum WorkerMessage {
         id: u64,
         /// The leases.
         leases: Vec<LeaseToken>,
-        /// Those of them whose tasks wait for a usage limit and occupy no slot.
+        /// The leases among these whose tasks wait for a usage limit and occupy no slot.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         waiting: Vec<LeaseId>,
     },

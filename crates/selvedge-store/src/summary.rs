@@ -1,5 +1,5 @@
-//! Summaries of runs for lists, folded from their events. They are derived data: a store keeps them beside
-//! the events to list ten thousand runs quickly, and can rebuild them.
+//! Summaries of runs for lists, folded from their events. They are derived data: a store keeps them next to the events
+//! to list ten thousand runs quickly, and can rebuild them.
 
 use std::path::PathBuf;
 

@@ -38,7 +38,7 @@ const COMMENTED_JSON_SUFFIXES: [&str; 13] = [
     "biome.json",
 ];
 
-/// Those of [`COMMENTED_JSON_SUFFIXES`] whose readers accept JSON5.
+/// The suffixes among [`COMMENTED_JSON_SUFFIXES`] whose readers accept JSON5.
 const JSON5_SUFFIXES: [&str; 1] = [".babelrc"];
 
 /// Folders of editors and name prefixes whose files may have comments.

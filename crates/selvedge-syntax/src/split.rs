@@ -1,8 +1,8 @@
 //! Tests inside of sources: merges the tests of one version of a source into another version.
 //!
-//! Rust keeps tests beside the code: items under `#[cfg(test)]`, functions under `#[test]`, and examples in
-//! documentation. They are found in the token stream, without parsing expressions, so that macros and deep
-//! nesting do not matter.
+//! Rust keeps tests next to the code: items under `#[cfg(test)]`, functions under `#[test]`, and examples in
+//! documentation. They are found in the token stream, without parsing expressions, so that macros and deep nesting do
+//! not matter.
 
 mod moved_tests;
 mod selected_tests;

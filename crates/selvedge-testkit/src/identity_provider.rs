@@ -142,7 +142,7 @@ impl Drop for IdentityProvider {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic of the server's thread has already been printed.
+            // A panic of the server's thread was already printed.
             let _ = thread.join();
         }
     }

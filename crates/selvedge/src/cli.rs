@@ -202,9 +202,9 @@ pub(crate) enum CliCommand {
     ///
     /// The agent may finish only once the project's checks pass. `selvedge install` sets the hooks up. Reads an event
     /// of the agent's session from standard input. At the session's start, and at each prompt after verified work,
-    /// records the files from which the work begins, and runs the checks on them in the background. When the agent wants
-    /// to stop, runs the checks, also with the original tests if tests were changed; while they fail, the agent has to
-    /// go on and gets a digest of the failures.
+    /// records the files from which the work begins, and runs the checks on them in the background. When the agent
+    /// wants to stop, runs the checks, also with the original tests if tests were changed; while they fail, the agent
+    /// has to continue and gets a digest of the failures.
     Hook(HookArgs),
     /// Run a tool server for agents (Model Context Protocol).
     ///

@@ -15,7 +15,8 @@ pub(crate) struct CliError {
     pub(crate) code: u8,
     message: String,
     hints: Vec<String>,
-    /// Whether another machine may not have it: something is not installed or not configured here.
+    /// Whether the error may not occur on another machine: something is not installed or not
+    /// configured here.
     pub(crate) is_of_this_machine: bool,
     /// Whether the message is already rendered, with its own layout.
     is_rendered: bool,
@@ -43,7 +44,7 @@ impl CliError {
         Self::new(exit_code::USAGE, message)
     }
 
-    /// A usage error that another machine may not have: something is not installed or not configured here.
+    /// A usage error that may not occur on another machine: something is not installed or not configured here.
     pub(crate) fn of_this_machine(message: impl Display) -> Self {
         Self {
             is_of_this_machine: true,

@@ -54,7 +54,7 @@ pub(crate) fn start(format: LogFormat) -> Result<(), CliError> {
         inner: io::stderr(),
         redactor: redactor.clone(),
     };
-    // Lines that cannot be written are lost: there is nowhere to report that.
+    // Lines that cannot be written are lost, because the error cannot be reported anywhere.
     let lines = fmt::layer()
         .with_writer(writer)
         .log_internal_errors(false)

@@ -11,7 +11,7 @@ use selvedge_protocol::{ProgressEvent, project};
 /// Length limit for the text of one event, in bytes.
 pub(crate) const MAX_TEXT_BYTES: usize = 4096;
 
-/// What the progress events of a run refer to besides their activity.
+/// Data of a run that its progress events contain besides the activity.
 #[derive(Debug)]
 pub(crate) struct ProgressTracker {
     attempt: AtomicU32,

@@ -1,5 +1,5 @@
-//! What a release needs besides the packages of each target: the checksums, and the files of Homebrew and
-//! the AUR, which name archives with their checksums.
+//! The files of a release besides the packages of each target: the checksums, and the files of Homebrew and the AUR,
+//! which name archives with their checksums.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! What all packages of one target contain: the program, and files that describe it.
+//! The content of all packages of one target: the program, and files that describe it.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! `cargo xtask e2e --newest`: the scenarios of the agents with the newest versions in their registries, for a
-//! scheduled job. It fails if a version does, and says which one and in which scenarios.
+//! scheduled job. It fails if a version does, and names the version and the scenarios.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -143,7 +143,7 @@ impl FaultyStore {
         Ok(TaskChange::Entry(Box::new(entry)))
     }
 
-    /// Lets an entry of an earlier lease pass as the next one of the task's holder.
+    /// Renames an entry of an earlier lease to the next one of the task's holder.
     async fn forge_lease(
         &self,
         task: TaskId,

@@ -28,7 +28,7 @@ pub enum ProxyAction {
 pub struct ProxyRule {
     /// Type on the wire: `ack`, `renewed`, `task_accept`, ….
     pub message: &'static str,
-    /// What happens to these messages.
+    /// Treatment of these messages.
     pub action: ProxyAction,
     /// How many more messages it applies to.
     pub remaining: u32,

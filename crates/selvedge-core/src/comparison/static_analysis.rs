@@ -35,7 +35,7 @@ const TYPE_CHECKERS: [&str; 8] = [
     "sorbet",
     "shellcheck",
 ];
-/// What starts a program: `npx eslint`, `uv run ruff`, `python -m black`.
+/// Words that start a program: `npx eslint`, `uv run ruff`, `python -m black`.
 const STARTERS: [&str; 16] = [
     "npx", "pnpm", "yarn", "bunx", "exec", "dlx", "uv", "uvx", "poetry", "pdm", "pipx", "run",
     "bundle", "python", "python3", "-m",

@@ -67,7 +67,7 @@ pub struct ResolvedConfig {
     pub fail_on_unresolved_write_errors: bool,
     /// Limits for each session.
     pub limits: SessionLimits,
-    /// What happens when the usage limit of an agent's subscription is reached.
+    /// Reaction when the usage limit of an agent's subscription is reached.
     pub usage_limit: UsageLimitPolicy,
     /// Caps for the whole run.
     pub budget: Budget,
@@ -81,7 +81,7 @@ pub struct ResolvedConfig {
     pub on_exhausted: OnExhausted,
     /// Protected files in addition to the built-in defaults.
     pub protect: Vec<ProtectionRule>,
-    /// Globs of protected files that may be changed nevertheless.
+    /// Globs of protected files that may be changed.
     pub allow: Vec<String>,
     /// Sandbox of sessions and checks.
     pub sandbox: SandboxSpec,

@@ -65,7 +65,7 @@ impl ConfigSource {
 pub struct SourceSpan {
     /// The source.
     pub source: Arc<ConfigSource>,
-    /// Byte range in its text; empty where there is no text.
+    /// Byte range in its text; empty if there is no text.
     pub span: Range<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! Decides whether a run with the attempt's added test files can settle what the original tests alone cannot: a
-//! required coverage, or a test that requires a test file for each source.
+//! Decides whether a run with the attempt's added test files can settle what the original tests alone cannot: a minimum
+//! coverage, or a test that requires a test file for each source file.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,8 @@ use crate::comparison::test_regression::{executed_ids, find_unexecuted, ids};
 use crate::guard::Pattern;
 use crate::model::{CheckReport, CheckStatus};
 
-/// Whether a file is a test file that only a test runner loads, by its name. Such a file may be added to the originals.
+/// Whether a file is a test file that only a test runner loads, by its name. Such a file may be added to the original
+/// tests.
 pub fn is_plain_test(file: &CrossedFile) -> bool {
     file.side == ProjectSide::Test && TEST_FILE.is_match(&file.path)
 }
@@ -42,7 +43,7 @@ pub(super) fn has_settled(
     pairs.all(|((before, _), now)| before.is_some_and(|before| passes_each_test(before, now)))
 }
 
-/// Whether all original tests pass, and the command fails nevertheless.
+/// Whether the command fails although all original tests pass.
 pub(super) fn fails_without_failed_test(before: &CheckReport, check: &CheckReport) -> bool {
     let (Some(then), Some(now)) = (&before.tests, &check.tests) else {
         return false;
@@ -170,7 +171,8 @@ mod tests {
         let low = "coverage threshold for lines (100%) not met";
         assert!(settles(check(&["a", "b"], &[], "jest", low)));
         assert!(settles(check(&["b"], &["a"], "node:test", "")));
-        // Another reason, fewer tests, the bug itself, and tests that share a process.
+        // Fails for another reason, has fewer tests, fails with the bug itself, or shares a process
+        // between tests.
         assert!(!settles(check(&["a", "b"], &[], "jest", "smoke.sh failed")));
         assert!(!settles(check(&["b"], &[], "jest", low)));
         assert!(!settles(check(&["a"], &["b"], "node:test", low)));

@@ -15,7 +15,7 @@ pub(super) fn has_aliases(name: &str) -> bool {
     CONFIG.is_match(name)
 }
 
-/// Returns the configuration of the base with those new aliases that no original source uses.
+/// Returns the base's configuration plus the attempt's new aliases that no original source uses.
 pub(super) fn merge_aliases(
     before: &Value,
     after: &Value,

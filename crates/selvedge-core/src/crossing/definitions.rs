@@ -1,5 +1,5 @@
-//! The names that a source defines, by language. Sources are not parsed: lines that define a name look similar in all
-//! languages.
+//! The names that a source defines, by language. Sources are not parsed: a line that defines a name looks similar in
+//! most languages.
 
 use std::collections::BTreeSet;
 

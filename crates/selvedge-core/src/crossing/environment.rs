@@ -6,7 +6,7 @@ use super::references::{ReferenceTarget, References, name_of};
 use super::sides::{BaseProject, ProjectSide};
 use crate::guard::{ChangedFile, Pattern, SourceLanguage};
 
-/// Files that tools load; those that only describe the variables are not.
+/// Files that tools load; not those that only document the variables, such as `.env.example`.
 static ENVIRONMENT: Pattern = Pattern::new(r"^\.env(?:\.[\w.-]+)?$");
 static DESCRIPTION: Pattern = Pattern::new(r"\.(?:example|sample|template|dist|defaults?|schema)$");
 
@@ -17,7 +17,7 @@ static OF_TOOLS: Pattern = Pattern::new(
 
 impl BaseProject<'_> {
     /// The side of a file with environment variables; `None` for other files. Test runners and tools load it, so it is
-    /// on the test side unless the product reads it, and names every variable that changes.
+    /// on the test side unless the product reads the file and names every variable that changes.
     pub(super) fn side_of_environment(&self, change: &ChangedFile<'_>) -> Option<ProjectSide> {
         let path = change.path;
         if !ENVIRONMENT.is_match(name_of(path)) || DESCRIPTION.is_match(path) {

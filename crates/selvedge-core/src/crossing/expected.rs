@@ -10,7 +10,7 @@ use crate::model::{CheckReport, CheckStatus, CrossedReport};
 
 use super::sides::CrossedFile;
 
-/// Files and tests whose changes are accepted because the task declares them. Nothing else is excused.
+/// Files and tests whose changes are accepted because the task declares them. No other change is.
 #[derive(Debug, Clone, Default)]
 pub struct ExpectedChanges<'a> {
     /// Globs of files and ids of tests; each entry matches as either.
@@ -23,7 +23,7 @@ impl<'a> ExpectedChanges<'a> {
         Self { entries }
     }
 
-    /// Rejects an entry that can be neither a glob nor the id of a test, because it would excuse nothing.
+    /// Rejects an entry that can be neither a glob nor the id of a test: it would have no effect.
     pub fn check(entries: &[String]) -> Result<(), GlobError> {
         for entry in entries {
             if entry.trim().is_empty() {
@@ -37,9 +37,9 @@ impl<'a> ExpectedChanges<'a> {
         Ok(())
     }
 
-    /// The entries that excuse nothing in work that passed its checks. `crossed` is the result of the original tests;
-    /// `None` if nothing on the test side differs. Ids may have excused tests that were then not run, so ids are not
-    /// returned if there is a report.
+    /// The entries that had no effect on work that passed its checks. `crossed` is the result of the original tests;
+    /// `None` if nothing on the test side differs. With a result, test ids are left out: they may apply to tests that
+    /// did not run.
     pub fn unmatched(&self, crossed: Option<&CrossedReport>) -> Vec<&'a str> {
         let is_matched = |entry: &String| {
             let Some(crossed) = crossed else {
@@ -76,7 +76,7 @@ impl<'a> ExpectedChanges<'a> {
         taken.map(|file| file.path).collect()
     }
 
-    /// Whether the task declares this test, or a test of which it is a case.
+    /// Whether the task declares this test, or the parametrized test that it is a case of.
     pub fn has_test(&self, id: &str) -> bool {
         let ends = |rest: &str| {
             rest.is_empty()

@@ -10,7 +10,7 @@ use crate::guard::Pattern;
 use crate::machine::find_stop_reason;
 use crate::model::{CheckReport, CheckStatus};
 
-/// The failed tests of a check whose bodies passed: expected failures of the baseline that the runner reports as
+/// The failed tests of a check whose bodies passed: the runner reports these expected failures of the baseline as
 /// unexpectedly passed.
 pub(super) fn unexpected_passes(
     before: Option<&CheckReport>,

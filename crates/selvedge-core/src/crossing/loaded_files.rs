@@ -1,9 +1,9 @@
 //! Files that are loaded although no name marks them: configuration that a command line names, what configuration
 //! includes, code that it loads, and scripts that a check runs through a wrapper.
 //!
-//! No tool's settings are modelled. Words of a configuration that are paths or modules of the base are references, and
-//! their key decides whether they are loaded or merely listed. References are followed while they lead to files that
-//! only configuration refers to: what tests or sources refer to is the subject of the task.
+//! The settings of single tools are not modelled. A word of a configuration that is a path or a module of the base is a
+//! reference; its key decides whether it is loaded or only listed. References are followed as long as they lead to
+//! files that only configuration refers to. A file that tests or sources refer to may be the subject of the task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,12 +16,13 @@ use super::wrappers::WrappedCommand;
 use crate::guard::{Pattern, SourceLanguage, command_words, commands_of, program_of};
 use crate::model::Step;
 
-/// How many of the enclosing keys count: `transform: { pattern: [file, options] }`.
+/// Number of enclosing keys that are considered: `transform: { pattern: [file, options] }` needs
+/// two.
 const MAX_KEYS: usize = 3;
 /// Maximum length of a chain of files that load each other.
 const MAX_ROUNDS: usize = 5;
 
-/// Data that may be configuration, by its name; the subject of many tasks (texts, tables, images) is not.
+/// Data that may be configuration, by its name; not texts, tables and images, which many tasks are about.
 static CONFIG_DATA: Pattern = Pattern::new(
     r"(?i)(?:^|/)[^/.]+$|\.(?:jsonc?|json5|toml|ini|cfg|conf|config|ya?ml|xml|neon|inc|opts|options|args|properties|env|rc|rules|list|dist|preset)$|(?:^|/)\.[\w-]+$",
 );
@@ -41,7 +42,7 @@ static SETUP_KEY: Pattern =
     Pattern::new(r"(?i)require|import|setup|preload|bootstrap|environment|teardown|^-r$");
 /// Keys of code in files that are themselves part of the tests.
 static PLUGIN_KEY: Pattern = Pattern::new(r"(?i)plugin|^-p$");
-/// Set-up code of tests, which imports the subject of the tests.
+/// Set-up code of tests, which imports the code under test.
 static TEST_CODE: Pattern = Pattern::new(
     r"(?i)(?:^|/)(?:conftest\.py|(?:spec|rails|test)_helper\.\w+|setup-?tests\.\w+|pest\.php)$",
 );
@@ -57,7 +58,7 @@ static CONFIG_OPTION: Pattern = Pattern::new(
 static INPUT_OPTION: Pattern = Pattern::new(
     r"(?i)^(?:-p|-r|-f|--?[\w-]*(?:require|import|preload|bootstrap|setup|loader|project|file|manifest)[\w-]*)$",
 );
-/// Programs whose options name what they work on: files, requirements, compilation units, or the subject of a check.
+/// Programs whose options name their input (files, requirements, compilation units) rather than configuration.
 static READS_ARGUMENTS: Pattern = Pattern::new(concat!(
     r"^(?:test|\[{1,2}|grep|egrep|fgrep|rg|cat|ls|wc|head|tail|jq|yq|sed|g?awk|mawk|cp|mv|rm|touch|mkdir|chmod|tar|zip|unzip|stat|find|xargs|diff|cmp|comm|git|curl|wget",
     r"|pip[\d.]*|uv|pip-compile|poetry|conda|gcc|g\+\+|cc|c\+\+|clang(?:\+\+)?|[\w.-]+-gcc|rustc|javac|kotlinc|ld|sh|bash|dash|zsh|perl|black|prettier|psql|mysql|sqlite3",
@@ -65,13 +66,13 @@ static READS_ARGUMENTS: Pattern = Pattern::new(concat!(
 ));
 
 impl<'a> BaseProject<'a> {
-    /// Whether the content of a file that is not a source is needed to follow references.
+    /// Whether following references needs the content of a file that is not source code.
     pub(super) fn may_be_loaded(path: &str) -> bool {
         CONFIG_DATA.is_match(path) && !OTHER_DATA.is_match(path) && !is_named_test(path)
     }
 
     /// Finds the scripts that the checks run through wrappers. Those that only prepare the checks are shared, and so
-    /// are programs of the project, unless tests show that they are the subject.
+    /// are programs of the project, unless tests show that they are the code under test.
     pub(super) fn find_wrapped_scripts(&mut self, wrapped: &[WrappedCommand]) {
         let mut goals: BTreeMap<&'a str, bool> = BTreeMap::new();
         for command in wrapped {
@@ -108,7 +109,7 @@ impl<'a> BaseProject<'a> {
         self.tests.extend(added);
     }
 
-    /// Whether a file is what the project publishes, or is named like a program's entry.
+    /// Whether the project publishes the file, or the file is named like a program's entry point.
     fn is_program(&self, path: &str) -> bool {
         static ENTRY: Pattern = Pattern::new(
             r"(?i)(?:^|/)(?:main|cli|app|application|__main__|index|server|manage|setup|bin)\.\w+$",
@@ -220,7 +221,7 @@ impl<'a> BaseProject<'a> {
                 }
             }
         }
-        // Data that is not configuration is what the program works on.
+        // Data that is not configuration is the program's input.
         found.retain(|(path, _)| {
             SourceLanguage::from_path(path).is_some() || CONFIG_DATA.is_match(path)
         });
@@ -264,7 +265,7 @@ impl<'a> BaseProject<'a> {
         None
     }
 
-    /// The files that a configuration loads, with their side, and whether they only count if they have hooks.
+    /// The files that a configuration loads, with their side and whether they count only if they have hooks.
     fn files_loaded_by(
         &self,
         config: &'a str,
@@ -330,7 +331,8 @@ impl<'a> BaseProject<'a> {
         found
     }
 
-    /// Which of these files tests and sources refer to, apart from configuration and the scripts of checks.
+    /// Finds whether tests, and whether other sources, refer to each of these files. References in configuration and
+    /// scripts of checks do not count.
     fn find_users(&self, paths: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, FileUsers> {
         let targets: Vec<ReferenceTarget<'a>> = paths.map(ReferenceTarget::new).collect();
         let references = self.read_references(&targets);

@@ -25,13 +25,14 @@ pub(super) struct ManifestParts<'a> {
     pub(super) helper: &'a dyn Fn(&Value) -> bool,
     /// Whether an original source imports a name with this prefix.
     pub(super) imported: &'a dyn Fn(&str) -> bool,
-    /// Whether a folder, relative to the manifest, has a package that existed before and still exists.
+    /// Whether a folder, relative to the manifest, has a package both before and after the attempt.
     pub(super) package: &'a dyn Fn(&str) -> bool,
     /// Whether a folder, relative to the root, did not exist before.
     pub(super) new_folder: &'a dyn Fn(&str) -> bool,
 }
 
-/// Whether a new Cargo workspace has members that existed before: it would decide their settings and dependencies.
+/// Whether a new Cargo workspace includes packages that existed before: it would determine their settings and
+/// dependencies.
 pub(super) fn claims_packages(change: &ChangedFile<'_>, is_package: &dyn Fn(&str) -> bool) -> bool {
     let format = ManifestFormat::of(change.path).filter(|it| *it == ManifestFormat::Cargo);
     let manifest = format.and_then(|format| format.read(change.after?));
@@ -145,7 +146,7 @@ impl ManifestFormat {
             Self::PackageJson | Self::ComposerJson | Self::TsConfig => {
                 serde_json::to_vec_pretty(value).ok()
             }
-            // A value that TOML cannot represent (null) cannot come from TOML.
+            // Only null cannot be represented in TOML, and TOML contains no null.
             Self::Pyproject | Self::Cargo => {
                 let table = toml::Table::try_from(value).ok()?;
                 toml::to_string(&table).ok().map(String::into_bytes)
@@ -260,15 +261,17 @@ impl ManifestFormat {
 enum KeyOwner {
     Base,
     Attempt,
-    /// The attempt, unless a dependency moves away from a registry.
+    /// From the attempt, unless a dependency no longer comes from a registry.
     Dependencies,
-    /// The attempt, as long as a dependency comes from a registry.
+    /// From the attempt, as long as a dependency comes from a registry.
     TestDependencies,
     /// Each of its keys separately.
     Mixed,
-    /// Folders of packages: the base for those that existed before, otherwise the attempt.
+    /// Folders of packages: from the base for packages that existed before, otherwise from the
+    /// attempt.
     Members,
-    /// Entry points as text: the base for the plugins of runners, otherwise the attempt.
+    /// Entry points as text: from the base for plug-ins of test runners, otherwise from the
+    /// attempt.
     EntryPoints,
 }
 
@@ -462,7 +465,8 @@ fn has_foreign_source(wanted: &Value) -> bool {
     }
 }
 
-/// The attempt's list with the base's entries for packages that existed before and still exist.
+/// The attempt's list, but with the base's entries for packages that exist both before and after
+/// the attempt.
 fn merge_members(
     before: Option<&Value>,
     after: Option<&Value>,
@@ -484,7 +488,7 @@ fn merge_members(
     (after.is_some() || !merged.is_empty()).then_some(Value::Array(merged))
 }
 
-/// The attempt's entry points with the base's plugins of pytest.
+/// The attempt's entry points, but with the base's plug-ins of pytest.
 fn merge_entry_points(before: Option<&Value>, after: Option<&Value>) -> Option<Value> {
     let lines = |text: Option<&Value>, wanted: bool| -> String {
         let mut is_plugin = false;
@@ -506,8 +510,8 @@ fn merge_entry_points(before: Option<&Value>, after: Option<&Value>) -> Option<V
     Some(Value::String(lines(after, false) + &lines(before, true)))
 }
 
-/// The attempt's lines with the base's directives that redirect a module to another source, or select the version of
-/// the language.
+/// The attempt's lines, but with the base's directives that redirect a module to another source, or select the version
+/// of the language.
 fn go_mod(before: &[Value], after: &[Value]) -> Vec<Value> {
     const DIRECTIVES: [&str; 5] = ["replace ", "replace(", "go ", "toolchain ", "godebug"];
     let replacements = |lines: &[Value]| {

@@ -29,7 +29,7 @@ impl<'a> BaseProject<'a> {
         others.map(ReferenceTarget::new).collect()
     }
 
-    /// `app.pyi` beside `app.py`, and declarations of modules that have none.
+    /// `app.pyi` next to `app.py`, and declarations for modules without any.
     pub(super) fn declares_other_module(&self, path: &str) -> bool {
         if path.strip_suffix(".pyi").is_some() {
             let mut others = self.namesakes(path);
@@ -100,7 +100,7 @@ impl<'a> BaseProject<'a> {
         })
     }
 
-    /// Files that are modules with the same name, as far as that does not depend on the importing file.
+    /// Files that are modules with the same name, regardless of the importing file.
     fn namesakes<'s>(&'s self, path: &'s str) -> impl Iterator<Item = &'a str> + 's {
         let language = SourceLanguage::from_path(path);
         let named = self.modules.get(ReferenceTarget::new(path).needle());

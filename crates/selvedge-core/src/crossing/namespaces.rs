@@ -25,7 +25,8 @@ pub(super) struct MovedTypes {
 }
 
 impl MovedTypes {
-    /// Finds the types that are in another namespace in the second text of a pair, and nowhere in their old one.
+    /// Finds the types whose namespace differs in the second text of a pair, and that no longer exist in the old
+    /// namespace.
     pub(super) fn find(
         base: &BaseFiles,
         sources: &[&ChangedFile<'_>],
@@ -188,7 +189,7 @@ fn qualified_types(language: SourceLanguage, text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The classes and modules of a Ruby source; what is indented is within.
+/// The classes and modules of a Ruby source; indentation shows the nesting.
 fn ruby_constants(text: &str) -> BTreeSet<String> {
     let mut scopes: Vec<(usize, String)> = Vec::new();
     let mut found = BTreeSet::new();

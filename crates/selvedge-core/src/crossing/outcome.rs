@@ -21,13 +21,14 @@ use selvedge_digest::{Failure, FailureKind, TestSummary};
 pub struct CrossedRuns {
     /// Files of the test side that the attempt deleted: their findings are not corrected.
     pub deleted: BTreeSet<String>,
-    /// With the originals of all files that are not only on the work side.
+    /// With the original versions of all files of the test side and of shared files.
     pub original: Vec<CheckReport>,
-    /// With the originals after applying the attempt's renames, if the first run failed; and the new names.
+    /// With the attempt's renames applied to the original files, if the first run failed; and the new names.
     pub renamed: Option<(NewNames, Vec<CheckReport>)>,
     /// With the attempt's versions of the shared files, if the first run failed.
     pub with_attempts_shared: Option<Vec<CheckReport>>,
-    /// With the originals and the test files that the attempt added, if only a coverage or the like failed.
+    /// With the original files and the test files that the attempt added, if only a rule such as minimum coverage
+    /// failed.
     pub with_added_tests: Option<Vec<CheckReport>>,
     /// Without the original files that do not build or cannot be collected; and those files.
     pub without_unfit: Option<(BTreeSet<String>, Vec<CheckReport>)>,
@@ -44,12 +45,12 @@ pub enum NextRun {
     WithAddedTests,
     /// A run with the attempt's versions of the shared files.
     WithAttemptsShared,
-    /// A run with the attempt's versions of these files, because their originals do not fit the attempt's work.
+    /// A run with the attempt's versions of these files, because the original versions do not build with its work.
     WithoutUnfit(BTreeSet<String>),
 }
 
 impl CrossedRuns {
-    /// The most decisive run: the one with the attempt's shared files, if only that one executes tests.
+    /// The run that decides the result.
     fn decisive_run(&self, baseline: &[Option<&CheckReport>]) -> &[CheckReport] {
         if let Some((_, checks)) = self.passed_with_new_names() {
             return checks;
@@ -82,8 +83,9 @@ impl CrossedRuns {
         is_settled.then_some(checks)
     }
 
-    /// The results of all checks if linters and formatters alone failed, with findings that the baseline had in test
-    /// files which the attempt corrected: those of the run with the corrected files.
+    /// The results of all checks; for failed ones, those of the run with the attempt's versions of corrected test
+    /// files. `None` unless each failed check is a linter or formatter whose findings are all in these files and were
+    /// in the baseline as well.
     fn passed_with_corrected_files(
         &self,
         baseline: &[Option<&CheckReport>],
@@ -119,7 +121,7 @@ impl CrossedRuns {
     }
 }
 
-/// Decides which run to make next. `has_new_names`: whether the attempt renamed anything that the originals use;
+/// Decides which run to make next. `has_new_names`: whether the attempt renamed anything that the original tests use;
 /// `has_added_tests`: whether it added plain test files.
 pub fn next_run(
     files: &[CrossedFile],

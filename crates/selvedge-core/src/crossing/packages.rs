@@ -41,7 +41,7 @@ struct CargoPackage {
 
 impl TestPackages {
     /// Finds the helper packages: other packages depend on them only for tests, and they are named like a helper or
-    /// contain assertions. The package under test of an otherwise empty test package is not one.
+    /// contain assertions. The package that an otherwise empty test package tests is not a helper.
     pub(super) fn find(base: &BaseFiles) -> Self {
         let packages = read_packages(base);
         let mut found = Self::default();

@@ -44,7 +44,7 @@ pub(super) struct Product {
     roots: BTreeSet<String>,
     /// Paths without the extension of code, which manifests name as the product.
     files: BTreeSet<String>,
-    /// Paths of which a manifest delivers everything that begins with them.
+    /// Prefixes of paths: a manifest delivers everything that begins with one of them.
     prefixes: BTreeSet<String>,
     /// Folders with sources that an autoloader of the product finds.
     folders: BTreeSet<String>,
@@ -223,8 +223,8 @@ static PROJECT_TOOLING: Pattern = Pattern::new(
 );
 
 impl BaseProject<'_> {
-    /// Whether the project has a test that is named after the file and refers to it: a file with tests of its own is a
-    /// subject of the tests rather than one of their helpers.
+    /// Whether the project has a test that is named after the file and refers to it: a file with its own tests is code
+    /// under test rather than a test helper.
     pub(super) fn has_own_test(&self, path: &str) -> bool {
         let target = ReferenceTarget::new(path);
         let language = SourceLanguage::from_path(path);
@@ -240,8 +240,8 @@ impl BaseProject<'_> {
         })
     }
 
-    /// Whether the project has other code of the work side than this module and its like. Otherwise the module is the
-    /// subject of the tests, not one of their helpers, even if it contains assertions.
+    /// Whether the project has code on the work side besides modules like this one. Otherwise the module is the code
+    /// under test, not a test helper, even if it contains assertions.
     pub(super) fn has_other_code(&self, path: &str) -> bool {
         let language = SourceLanguage::from_path(path);
         let package = self.python_package(path);

@@ -153,8 +153,8 @@ impl Rules {
         line.replace("$$", "$")
     }
 
-    /// The command lines that these goals run (the first target if there are none), each with whether it is a goal's
-    /// own and not a prerequisite's. Targets without a recipe stand for their prerequisites.
+    /// The command lines that these goals run (the first target if there are none), and whether each belongs to a goal
+    /// itself rather than to a prerequisite. A target without a recipe is replaced by its prerequisites.
     pub(super) fn recipes_of(&self, goals: &[&str]) -> Vec<(Vec<String>, bool)> {
         let default = || {
             let named = self.variables.get(".DEFAULT_GOAL");

@@ -226,7 +226,7 @@ impl References {
         }
     }
 
-    /// Words of which one is the needle of every file that a token names.
+    /// Words to search for: every file that a token names has one of them as its search word.
     pub(super) fn needles(&self) -> impl Iterator<Item = &str> {
         self.0.iter().flat_map(|token| match token {
             ReferenceToken::Relative(path) | ReferenceToken::Suffix(path) => {
@@ -289,7 +289,7 @@ impl<'a> ReferenceTarget<'a> {
         }
     }
 
-    /// A word that every source that refers to the file contains.
+    /// The search word of a file: every source that refers to the file contains it.
     pub(super) fn needle(&self) -> &'a str {
         let is_in_package = SourceLanguage::from_path(self.path) == Some(SourceLanguage::Go);
         if FOLDER_FILES.contains(&self.stem) || is_in_package {

@@ -181,7 +181,7 @@ impl<'a> Renames<'a> {
         self.names.is_empty() && self.moves.is_empty() && self.types.is_empty()
     }
 
-    /// The new path of an original: it moves with the sources of its folder.
+    /// The new path of an original test, which moves with the sources of its folder.
     fn path_of(&self, path: &str) -> String {
         let moved = self.folders.iter().find_map(|(from, to)| {
             let rest = path.strip_prefix(from)?.strip_prefix('/')?;
@@ -190,8 +190,8 @@ impl<'a> Renames<'a> {
         moved.unwrap_or_else(|| path.to_owned())
     }
 
-    /// The original at `path` with the new names, for `new_path`; `None` if nothing changes, or if a new name is one
-    /// that it defines itself. `now` is the attempt's version of it.
+    /// The original test at `path` with the new names, to be stored at `new_path`; `None` if nothing changes, or if the
+    /// test itself defines one of the new names. `now` is the attempt's version of the test.
     fn apply(&self, path: &str, new_path: &str, text: &str, now: Option<&str>) -> Option<String> {
         let language = SourceLanguage::from_path(path)?;
         let kept: BTreeSet<&str> = now.unwrap_or_default().lines().collect();
@@ -545,7 +545,7 @@ fn find_names(
     chosen.collect()
 }
 
-/// An original with these bytes at another path.
+/// An original test with these bytes at another path.
 fn merged_at(path: &str, original: &CrossedFile, bytes: Vec<u8>) -> CrossedFile {
     CrossedFile {
         path: path.to_owned(),

@@ -39,7 +39,7 @@ impl<'a> BaseProject<'a> {
                 .filter(|other| subject != Some(other.as_str()));
             let sourced = others.filter(|other| {
                 let target = ReferenceTarget::new(other);
-                // A program that a script merely runs may be the subject of the task.
+                // The task may be about a program that a script only runs.
                 let is_check = SourceLanguage::from_path(other).is_some()
                     && HELPER_NAME.is_match(stem_of(other));
                 sourced.contains(path, &target)
@@ -51,8 +51,8 @@ impl<'a> BaseProject<'a> {
         }
     }
 
-    /// The only library that a script sources, if the script uses nothing else of the project: it is the subject of the
-    /// check. A library whose functions check, or run a program of the project, belongs to the check.
+    /// The only library that a script sources, if the script uses nothing else of the project: it is the code under
+    /// test. A library whose functions contain assertions, or run a program of the project, belongs to the check.
     fn find_sourced_subject(
         &self,
         script: &str,
@@ -81,8 +81,8 @@ impl<'a> BaseProject<'a> {
         is_subject.then_some(subject)
     }
 
-    /// Whether a change turns the library that a script checks into a part of the script: it would end the script, or
-    /// replace another command of it.
+    /// Whether a change of the library that a script tests would affect the script itself: end it, or replace one of
+    /// its commands.
     pub(super) fn affects_script(&self, change: &ChangedFile<'_>) -> bool {
         let Some(script) = self.sourced_subjects.get(change.path) else {
             return false;
@@ -195,8 +195,8 @@ impl<'a> BaseProject<'a> {
     }
 }
 
-/// The functions of a shell library; `None` if it does more than define functions and variables, ends the
-/// shell, or checks.
+/// The functions of a shell library; `None` if it ends the shell, contains assertions, or does anything but define
+/// functions and variables.
 fn functions_of_library(text: &str) -> Option<Vec<&str>> {
     static FUNCTION: Pattern =
         Pattern::new(r"^(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t]*\{");

@@ -110,7 +110,7 @@ pub(super) fn script_globs(steps: &[Step]) -> Option<Globs> {
 
 /// Knowledge about the environment of a project, and about the structure of its sources.
 pub struct CrossingContext<'a> {
-    /// Whether the module that an added file defines already exists: installed, or part of the language.
+    /// Whether the module that an added file defines exists already, as an installed one or in the standard library.
     pub is_installed: &'a dyn Fn(&str) -> bool,
     /// The attempt's source with the original tests in it, for languages that have tests inside sources.
     pub split: &'a dyn Fn(&ChangedFile<'_>) -> MergeResult,
@@ -141,8 +141,8 @@ pub fn find_crossed_files(
     crossed
 }
 
-/// The files of the test side among those that were written while checks ran. Tests write into their own folders, so of
-/// new files only those that runners load by name count, and snapshots.
+/// Selects the files of the test side among those that were written while checks ran. Tests write into their own
+/// folders, so new files count only if they are snapshots or if runners load them by name.
 pub fn find_written_tests(base: &BaseFiles, paths: &[String], steps: &[Step]) -> Vec<String> {
     let changes: Vec<ChangedFile<'_>> = paths
         .iter()
@@ -181,7 +181,7 @@ static AUTOLOADED: Pattern = Pattern::new(concat!(
     r"|(?:^|/)config/environments/test\.rb$|\.tsbuildinfo$|(?:^|/)(?:org/junit|org/hamcrest|org/mockito|PHPUnit/Framework)/",
 ));
 
-/// Files that list what the tools of the next pattern skip.
+/// Files that list paths for the tools of the next pattern to skip.
 static IGNORE_FILE: Pattern = Pattern::new(r"(?:^|/)\.(?:git|rg|)ignore$");
 /// Tools that skip the files that git ignores, and wrappers that run such tools.
 static OBEYS_IGNORE_FILES: Pattern = Pattern::new(
@@ -216,7 +216,7 @@ pub(super) struct BaseProject<'a> {
     /// The referrers of each changed file.
     referrers: BTreeMap<&'a str, Referrers>,
     pub(super) scripts: BTreeSet<&'a str>,
-    /// Libraries that are the subject of a script that sources them, with the script.
+    /// Libraries that a script sources and tests, with the script.
     pub(super) sourced_subjects: BTreeMap<&'a str, &'a str>,
     /// Set-up code that the configuration of a runner names.
     pub(super) setup_files: BTreeSet<&'a str>,
@@ -304,7 +304,7 @@ impl<'a> BaseProject<'a> {
                 let uses_framework = language
                     .zip(text)
                     .is_some_and(|(language, text)| language.uses_test_framework(text));
-                // A plug-in of a runner is the product of its project.
+                // In the project of a runner's plug-in, the plug-in is the product.
                 uses_framework && !self.product.names(path)
             };
             let is_test = self.is_test_by_name(path) || self.packages.contains(path);
@@ -353,8 +353,8 @@ impl<'a> BaseProject<'a> {
         );
     }
 
-    /// Finds the referrers of the changed files, and thus which of those only help tests; they then refer to other
-    /// files as tests do. The same applies to helpers that did not change.
+    /// Finds the files that refer to the changed files, and thus which changed files are test helpers. References of a
+    /// helper, changed or not, then count as references of a test.
     fn find_referrers(&mut self, changes: &'a [ChangedFile<'_>]) {
         let there = changes
             .iter()
@@ -473,8 +473,8 @@ impl<'a> BaseProject<'a> {
             .collect()
     }
 
-    /// Whether a file that no test framework marks only helps tests: they use it and nothing else does, it is not the
-    /// subject of one of them, and its content or its name shows it. In the product's folders only few names do.
+    /// Whether a file without signs of a test framework is a test helper: only tests use it, it is not the code under
+    /// test, and its content or name is that of a helper. In the product's folders only few names count.
     fn is_helper(&self, path: &str) -> bool {
         let users = self.referrers.get(path).copied().unwrap_or_default();
         let is_used = users.tests || (FIXTURES.is_match(path) && !self.product.has_in_folder(path));
@@ -515,7 +515,7 @@ impl<'a> BaseProject<'a> {
         HELPER_NAME.is_match(path) || self.has_content_of_helper(path)
     }
 
-    /// Whether it contains assertions, or only data.
+    /// Whether a file contains assertions, or only data.
     fn has_content_of_helper(&self, path: &str) -> bool {
         let text = || self.text(path).unwrap_or_default();
         let is_helper = |language: SourceLanguage| {
@@ -525,7 +525,8 @@ impl<'a> BaseProject<'a> {
     }
 
     /// Whether the file is part of a copy of another project. A folder `vendor` in the root of a project contains
-    /// them if a tool lists them or each has its own folder; else those files that only tests of other code use.
+    /// copies if a tool lists them or each has its own folder; otherwise only its files that tests of other code use
+    /// are copies.
     pub(super) fn is_vendored(&self, path: &str) -> bool {
         let in_vendor = |at: usize| {
             let folder = path.get(..at).unwrap_or_default();
@@ -679,7 +680,7 @@ impl<'a> BaseProject<'a> {
             () if self.doubtful.contains(path) => ProjectSide::Shared,
             () if is_test => ProjectSide::Test,
             () if self.setup_files.contains(path) => ProjectSide::Shared,
-            // Data may be the tests' expectations or, if the tests use no code at all, the subject of the task.
+            // Data may contain the tests' expected results or, if the tests use no code at all, be what they test.
             () if SourceLanguage::from_path(path).is_none()
                 && users.tests
                 && (users.work || users.tests_of_code) =>
@@ -690,7 +691,7 @@ impl<'a> BaseProject<'a> {
         }
     }
 
-    /// Existing files cannot refer to an added file, unless it takes over the name of something else.
+    /// Existing files cannot refer to an added file, unless it has the name of another module.
     fn side_of_added(
         &self,
         change: &ChangedFile<'_>,
@@ -719,7 +720,8 @@ impl<'a> BaseProject<'a> {
     }
 }
 
-/// Whether two sources see each other without imports, in languages with packages of several files.
+/// Whether two sources can use each other without imports, in languages with packages of several
+/// files.
 fn is_same_package(path: &str, other: &str) -> bool {
     let language = SourceLanguage::from_path(path);
     language == SourceLanguage::from_path(other)
@@ -735,7 +737,7 @@ fn is_go(path: &str) -> bool {
     SourceLanguage::from_path(path) == Some(SourceLanguage::Go)
 }
 
-/// Whether it is a makefile, which names tests in order to build and run them.
+/// Whether the file is a makefile, which names tests in order to build and run them.
 fn is_build_config(path: &str) -> bool {
     side_of_config(path) == Some(ProjectSide::Shared)
 }

@@ -1,4 +1,4 @@
-//! Tests by the names of files and folders. Where a name is also used for products, the folder must contain tests.
+//! Recognizes tests by the names of files and folders. If products use a name as well, the folder must contain tests.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ const POSSIBLE_TEST_FOLDERS: [&str; 4] = ["spec", "specs", "e2e", "features"];
 /// Test classes in languages in which runners find tests by the content of files, or only in the folders of tests.
 static CLASS_NAME: Pattern =
     Pattern::new(r"(?:Tests?|Spec)\.(?:java|kt|php|cs|swift|scala|groovy)$");
-/// Sources of the product in the layout of Maven and Gradle; what is below is not named by this pattern.
+/// Sources of the product in the layout of Maven and Gradle.
 const MAIN_SOURCES: &str = "src/main/";
 
 /// Finds the folders that contain tests, among those whose name alone does not decide.
@@ -59,7 +59,7 @@ fn shows_tests(language: SourceLanguage, text: Option<&str>) -> bool {
 
 /// Whether the path alone shows that the file is a test, or that tests use it.
 pub(super) fn is_named_test(path: &str) -> bool {
-    // The names in the sources of a product are those of the product.
+    // Names below a product's sources do not mark tests.
     let named = match path.rsplit_once(MAIN_SOURCES) {
         Some((above, _)) if above.is_empty() || above.ends_with('/') => above,
         _ => path,
@@ -71,7 +71,7 @@ pub(super) fn is_named_test(path: &str) -> bool {
         || (is_data() && DATA_FOLDER.is_match(named))
 }
 
-/// The name of what a test is about, according to its own name: `slug` for `test_slug.py` and `slug.test.ts`.
+/// The name of the code under test, according to the test's name: `slug` for `test_slug.py` and `slug.test.ts`.
 pub(super) fn tested_name(path: &str) -> Option<&str> {
     let stem = stem_of(path);
     let before = ["test_", "test-", "Test"].iter();

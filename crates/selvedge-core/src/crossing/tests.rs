@@ -103,7 +103,7 @@ fn sides_single_module_is_not_a_helper() {
     assert!(sides("pytest", &with_code, &after).is_empty());
 }
 
-/// A library of independent modules: only its tests import them.
+/// A library of independent modules, which only its tests import.
 #[test]
 fn sides_module_with_a_message_about_expectations_is_not_a_helper() {
     let base = |clamp: &'static str| {
@@ -654,7 +654,7 @@ fn sides_files_named_by_commands_are_test_side() {
         ("bin/verify", "verify.local"),
     ] {
         let found = sides(command, &base, &[(path, "x\n")]);
-        // `check.sh` may be a different program that uses the cases.
+        // `check.sh` may be another program that reads the cases.
         let has_side =
             |(of, side): &(String, ProjectSide)| of == path && *side != ProjectSide::Work;
         assert!(
@@ -708,7 +708,7 @@ fn sides_go_package_imported_by_tests_is_test_side() {
         "package main\n\nimport \"example.com/a/internal/oracle\"\n",
     );
     assert!(side(&[library, importer]).is_empty());
-    // A file that has its own tests, and the subject of a test folder, are on the work side.
+    // A file with its own tests, and the code that a test folder tests, are on the work side.
     let own = (
         "internal/oracle/read_test.go",
         "package oracle\n\nimport \"testing\"\n",
@@ -717,7 +717,7 @@ fn sides_go_package_imported_by_tests_is_test_side() {
     assert!(side(&[]).is_empty());
 }
 
-/// A workspace takes only modules that nothing can have used before.
+/// A merged workspace gets only modules that nothing can have used before.
 #[test]
 fn sides_workspace_takes_new_modules() {
     let base = [
@@ -829,7 +829,7 @@ fn sides_package_used_by_tests_may_be_work() {
             "[package]\nname = 'checks'\n",
             user.replace("NAME", "report-tests"),
         ),
-        // A macro whose tests use the library around it.
+        // A macro with tests that use the library around it.
         (
             "[package]\nname = 'checks'\n[dependencies]\nreport = { path = '../report' }\n",
             user.replace("NAME", "report"),
@@ -851,7 +851,7 @@ fn sides_package_used_by_tests_may_be_work() {
     }
 }
 
-/// The originals with new names, as paths and texts; `-` represents a missing file.
+/// The original tests with new names, as paths and texts; `-` represents a missing file.
 fn renamed(base: Texts<'_>, after: Texts<'_>) -> Vec<(String, String)> {
     let files = crossed("pytest", base, after);
     let found = rename_originals(&base_of(base), &changes_of(base, after), &files);

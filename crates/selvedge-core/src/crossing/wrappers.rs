@@ -70,7 +70,8 @@ const OTHER_WRAPPERS: [&str; 24] = [
 #[derive(Debug, Clone)]
 pub(super) struct WrappedCommand {
     pub(super) step: Step,
-    /// Whether it is what the check asks for, rather than a preparation: a prerequisite, or a script before another.
+    /// Whether the check requests it, rather than running it as a preparation (a prerequisite, or a script before
+    /// another).
     pub(super) is_goal: bool,
 }
 
@@ -94,7 +95,7 @@ pub(super) fn find_wrapped_commands(base: &BaseFiles, steps: &[Step]) -> Vec<Wra
 struct WrapperSearch<'a> {
     base: &'a BaseFiles,
     found: Vec<WrappedCommand>,
-    /// Command lines that were read: their directories, and whether they are goals.
+    /// Command lines that were read, with their directories and whether they are goals.
     seen: BTreeSet<(String, String, bool)>,
     /// Whether the files that may name scripts after interpreters were read.
     has_read_interpreters: bool,
@@ -239,7 +240,7 @@ impl<'a> WrapperSearch<'a> {
         }
     }
 
-    /// Scripts that a package manager runs: all words that are names of scripts count.
+    /// Scripts that a package manager runs: every word that is the name of a script.
     fn read_package_scripts(
         &mut self,
         program: &str,

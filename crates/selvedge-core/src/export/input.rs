@@ -300,7 +300,7 @@ fn category_of(outcome: Outcome) -> ResultCategory {
     }
 }
 
-/// The cost of judging; `None` if nobody judged.
+/// The cost of judging; `None` without judges.
 fn judging_cost(gates: &[GateReport]) -> Option<(Cost, Usage)> {
     let spent = gates.iter().map(|gate| (gate.cost(), gate.usage()));
     spent.reduce(|sum, next| (sum.0 + next.0, sum.1 + next.1))

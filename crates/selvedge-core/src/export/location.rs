@@ -19,7 +19,7 @@ pub struct FileLocation {
 
 /// The context that is needed to resolve locations.
 pub struct LocationResolver<'a> {
-    /// The repository's root; the workspace itself where there is no repository.
+    /// The repository's root; the workspace itself without a repository.
     pub repository: &'a Path,
     /// The directory that the checks ran in, at or below the repository's root.
     pub workspace: &'a Path,

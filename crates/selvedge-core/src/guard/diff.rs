@@ -2,7 +2,8 @@
 
 use imara_diff::{Algorithm, Diff, InternedInput};
 
-/// Indices of added and removed lines; a change of indentation only does not count.
+/// Indices of added and removed lines; a line of which only the indentation changed is not
+/// included.
 pub(super) fn diff(before: &[&str], after: &[&str]) -> (Vec<usize>, Vec<usize>) {
     let mut input: InternedInput<&str> = InternedInput::default();
     input.update_before(before.iter().map(|line| line.trim()));

@@ -2,16 +2,16 @@
 //! multi-line ones, which are prose or data); comments.
 //!
 //! This is not a parser: it knows just enough of each language to distinguish a trick from a text about the trick. It
-//! is total and linear; an unclosed string or comment ends with the text.
+//! accepts any input and takes linear time; an unclosed string or comment ends with the text.
 
 use super::text::SourceLanguage;
 
 /// Lines of the same number in every view.
 #[derive(Debug, Default)]
 pub(crate) struct SourceViews {
-    /// Comments and the insides of strings are blanks.
+    /// Comments and contents of strings are replaced by blanks.
     pub(crate) code: Vec<String>,
-    /// Comments and the insides of strings of many lines are blanks.
+    /// Comments and contents of multi-line strings are replaced by blanks.
     pub(super) text: Vec<String>,
     /// Everything except comments is blank.
     pub(super) comments: Vec<String>,
@@ -223,7 +223,7 @@ impl SourceViews {
     }
 }
 
-/// Determines what begins at this position in code.
+/// Determines the token that begins at this position in code.
 fn open(rest: &str, before: char, syntax: &LanguageSyntax) -> (usize, CharVisibility, LexerState) {
     // `$#` and `a#b` in a shell are not comments: `#` begins one only after a blank.
     let after_blank = before.is_whitespace() || before == ';';

@@ -18,7 +18,7 @@ pub struct GlobError {
     pub why: String,
 }
 
-/// Protected globs with their policies, and globs of files that the task permits to change.
+/// Protected globs with their policies, and globs of files that the task allows to be changed.
 #[derive(Debug, Clone)]
 pub struct Protection {
     globs: GlobSet,

@@ -30,7 +30,7 @@ const NODE_OPTIONS: &[&str] = &[
     "--env-file",
     "--experimental-loader",
 ];
-/// Options of programs that only run another one whose value is the next word.
+/// Options whose value is the next word, of programs that only run another program.
 const OPTIONS_OF_TRANSPARENT: [(&str, &[&str]); 4] = [
     ("timeout", &["-s", "-k"]),
     ("nice", &["-n"]),
@@ -64,7 +64,7 @@ const TRANSPARENT: [&str; 24] = [
     "dotenv",
     "--",
 ];
-/// Package managers and the word after which the command follows.
+/// Package managers, and the word that precedes the command.
 const RUNNERS: [(&str, &str); 10] = [
     ("poetry", "run"),
     ("uv", "run"),
@@ -174,7 +174,7 @@ pub(crate) fn scripts_of(steps: &[Step]) -> Vec<ProtectionRule> {
 /// A word of a check's command line that may name a file of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandWord {
-    /// Without quotes, and relative to the workspace.
+    /// The path without quotes, relative to the workspace.
     pub(crate) text: String,
     /// Whether it is an argument of a program that compares files.
     pub(crate) is_compared: bool,
@@ -208,7 +208,7 @@ pub(crate) fn words_of(steps: &[Step]) -> Vec<CommandWord> {
     words.collect()
 }
 
-/// Empty for a command line that is not a list of plain words.
+/// Returns nothing for a command line that is not a list of plain words.
 fn scripts_of_command(command: &str) -> Vec<ProtectionRule> {
     let words = command_words(command);
     let commands: Vec<&[String]> = commands_of(&words).collect();

@@ -2,7 +2,7 @@
 
 use super::pattern::Pattern;
 
-/// A language, as far as comments, strings and tricks differ.
+/// Languages, grouped by their comments, strings and flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SourceLanguage {
     Python,
@@ -52,7 +52,7 @@ pub(crate) fn language(path: &str) -> Option<SourceLanguage> {
     })
 }
 
-/// The language as which the flags read a file: also fragments that C and C++ sources include.
+/// The language of a file for the flags; includes fragments that C and C++ sources include.
 pub(super) fn flagged_language(path: &str) -> Option<SourceLanguage> {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is_fragment = matches!(ending, "inc" | "inl" | "ipp" | "tcc" | "def");
@@ -72,7 +72,7 @@ static FIXTURE_PATH: Pattern = Pattern::new(concat!(
     r"|\.min\.js$|\.d\.ts$|_pb2\.py$|\.pb\.go$",
 ));
 
-/// Names of files that help tests, where nothing but tests refers to them.
+/// Names of test helpers; they count only if nothing but tests refers to the file.
 pub(crate) static HELPER_NAME: Pattern = Pattern::new(
     r"(?i)(?:^|[/_.-])(?:tests?|testing|specs?|mocks?|fakes?|stubs?|fixtures?|helpers?|factor(?:y|ies)|harness|golden|expected|expectations?|oracles?|cases?|samples?|checks?|checker|verify|verifier|validate|asserts?|assertions?|matchers?|references?|baselines?)(?:[/_.-]|$)",
 );
@@ -82,7 +82,7 @@ pub(crate) fn is_test_path(path: &str) -> bool {
     TEST_PATH.is_match(path) && language(path) != Some(SourceLanguage::Yaml)
 }
 
-/// Test data, third-party code, and generated files: never read.
+/// Whether a file is test data, third-party code or generated, and therefore never read.
 pub(super) fn is_fixture(path: &str) -> bool {
     FIXTURE_PATH.is_match(path)
 }

@@ -32,7 +32,7 @@ pub fn find_touched(known: &KnownFailures, changed: &[String], check: &CheckRepo
 }
 
 /// The failures of a check as a list of known failures names them: its failed tests, or its label if it executes none.
-/// An error is the reason why listing them would excuse nothing.
+/// An error is the reason why listing them would have no effect.
 pub fn list_failures(check: &CheckReport) -> Result<Vec<String>, &'static str> {
     let failed = check.tests.as_ref().filter(|tests| tests.failed > 0);
     match failed {

@@ -44,7 +44,7 @@ pub enum AttemptEnd {
 pub struct Prompt {
     /// The task, with its acceptance criteria and expected outputs, if any.
     pub task: String,
-    /// What failed, what passed, and what to do: less than 1,000 tokens, regardless of the number of attempts.
+    /// Lists what failed, what passed, and what to do: less than 1,000 tokens, regardless of the number of attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correction: Option<String>,
 }

@@ -42,7 +42,7 @@ impl SandboxBackend {
         }
     }
 
-    /// What it cannot enforce under any profile, beyond the restrictions that are probed.
+    /// Restrictions that it cannot enforce under any profile, in addition to those that are probed.
     pub const fn limits(self) -> &'static [&'static str] {
         match self {
             Self::Bubblewrap => &[
@@ -214,7 +214,8 @@ pub struct SandboxReport {
     /// Whether the checks ran in a verification room: a copy of the workspace that no agent can write.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub room: bool,
-    /// Folders of installed tools that the checks write, of which the verification room had a copy.
+    /// Folders of installed tools that the checks write to; the verification room had copies of
+    /// them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub copied_tools: Vec<String>,
     /// Changes of git directories, and of files that git obeys, that were discarded or reverted; `.git` entries that

@@ -249,7 +249,7 @@ pub struct RunSpec {
     pub verification_timeout_ms: u64,
     /// Limits of each session.
     pub limits: SessionLimits,
-    /// What happens when the usage limit of an agent's subscription is reached.
+    /// Reaction when the usage limit of an agent's subscription is reached.
     #[serde(default)]
     pub usage_limit: UsageLimitPolicy,
     /// Limits for the whole run.

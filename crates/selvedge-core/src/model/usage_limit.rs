@@ -21,7 +21,7 @@ impl UsageLimit {
     }
 }
 
-/// What a run does when an agent reports such a limit.
+/// Reaction of a run to such a limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnUsageLimit {
@@ -32,7 +32,7 @@ pub enum OnUsageLimit {
     Stop,
 }
 
-/// What a run does when an agent reports such a limit, and how long it waits at most.
+/// Reaction of a run to such a limit, and how long it waits at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct UsageLimitPolicy {

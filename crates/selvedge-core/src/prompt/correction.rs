@@ -49,7 +49,7 @@ const FEEDBACK_TOKENS: usize = 300;
 #[derive(Template)]
 #[template(path = "correction.txt", escape = "none")]
 struct CorrectivePrompt {
-    /// Whether the agent goes on in the session that it wanted to end.
+    /// Whether the agent continues the session that it wanted to end.
     same_session: bool,
     retry: u32,
     max_retries: u32,
@@ -255,7 +255,7 @@ fn named_tests(check: &CheckReport) -> String {
     let mut text = String::new();
     for ((what, tests), tokens) in lists.into_iter().zip(TESTS_NAMED_TOKENS) {
         let (names, left_out) = first_names(tests, tokens);
-        // If all failures are old, the note beside the check describes that.
+        // If all failures are old, the note next to the check describes that.
         if names.is_empty() || check.marks.preexisting {
             continue;
         }

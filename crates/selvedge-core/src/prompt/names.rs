@@ -18,7 +18,8 @@ pub(super) struct UnlistedFailures {
     count: usize,
     /// Their names, in one line.
     names: String,
-    /// The number of those that are not named, because not even the beginnings of their names fit.
+    /// The number of failed checks without a name in the prompt, because not even the beginnings of
+    /// their names fit.
     left_out: usize,
 }
 

@@ -16,7 +16,7 @@ use crate::sanitize::{find_hidden, visible_text};
 const MAX_HELD_BYTES: usize = 64 << 10;
 /// Longest escape sequence that is kept in one part.
 const MAX_SEQUENCE_BYTES: usize = 1 << 10;
-/// A shorter beginning of a secret at the end of a part is no reason to lose the part's characters that are not shown.
+/// A shorter beginning of a secret at the end of a part does not justify removing the part's invisible characters.
 const MIN_BEGINNING_BYTES: usize = 4;
 
 /// A text that arrives piece by piece.

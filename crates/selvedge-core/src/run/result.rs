@@ -76,7 +76,7 @@ impl Run {
         warnings
     }
 
-    /// The same, for texts that describe the cost in words.
+    /// The same reason, for texts that describe the cost in words.
     pub fn warnings_besides_cost(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         warnings.extend(self.deletion_warning());
@@ -100,8 +100,8 @@ impl Run {
         warnings
     }
 
-    /// Names declared test changes that work with passing checks does not contain. Subtasks share the declaration of
-    /// the whole plan.
+    /// Adds the declared test changes that verified work does not contain. Subtasks share the declaration of the whole
+    /// plan.
     fn unmatched_expectations(&self) -> Option<String> {
         let (_, report) = self.verified_attempts().next_back()?;
         let has_passed = report.status == ReportStatus::Pass;

@@ -41,7 +41,7 @@ pub struct Run {
     pub crashes: u32,
     /// Verifications of the open attempt that could not be carried out.
     pub verification_retries: u32,
-    /// Number of judgements that were interrupted, whose cost is unknown.
+    /// Number of interrupted judgements, whose cost is unknown.
     pub lost_judgements: u32,
     /// Why a person has to decide, while the run awaits review.
     pub review: Option<String>,
@@ -152,7 +152,7 @@ impl Run {
     /// reached again at once would otherwise never stop.
     pub const MAX_USAGE_LIMITS: usize = 12;
 
-    /// Whether more attempts than that ended at a usage limit.
+    /// Whether more attempts than this maximum ended at a usage limit.
     pub fn has_too_many_usage_limits(&self) -> bool {
         let limited = self.attempts.iter();
         let limited = limited.filter(|it| it.end == Some(AttemptEnd::UsageLimit));
@@ -246,7 +246,7 @@ impl Run {
         self.attempts.last().filter(|attempt| attempt.end.is_none())
     }
 
-    /// When the usage limit is reset that the run waits for, if it does.
+    /// When the usage limit that the run waits for is reset; `None` if it waits for none.
     pub fn waits_until(&self) -> Option<Timestamp> {
         self.pending.iter().find_map(|pending| match pending.kind {
             EffectKind::Wait { until } => Some(until),

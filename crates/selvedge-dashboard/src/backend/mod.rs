@@ -1,5 +1,5 @@
-//! The data source of the dashboard. The local journal and the hub's store both implement it; their pages
-//! differ only in the data that one of them lacks.
+//! The data source of the dashboard, implemented for the local journal and for the hub's store. Their pages differ only
+//! in data that one of them lacks.
 
 mod query;
 mod stats_filter;
@@ -103,7 +103,7 @@ pub struct WorkerSummary {
     pub version: String,
     /// The restrictions of its sandbox, in a few words.
     pub sandbox: String,
-    /// When the hub last heard from it.
+    /// Time of the last message from it.
     pub seen: Option<jiff::Timestamp>,
 }
 
@@ -184,7 +184,7 @@ pub trait DashboardBackend: Send + Sync {
     /// One task with its history.
     fn task<'a>(&'a self, user: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, TaskDetail>;
 
-    /// All of a plan whose [`TaskHistory`] only summarises its subtasks; not called for other tasks.
+    /// The complete plan of a task whose [`TaskHistory`] only summarises the subtasks; not called for other tasks.
     fn plan<'a>(&'a self, user: &'a DashboardUser, id: &'a str) -> DashboardFuture<'a, PlanDetail> {
         let _ = (user, id);
         Box::pin(async {
@@ -194,7 +194,7 @@ pub trait DashboardBackend: Send + Sync {
         })
     }
 
-    /// At most `length` bytes of a stored output of a task's run, from an offset on.
+    /// At most `length` bytes of a stored output of a task's run, starting at an offset.
     fn output<'a>(
         &'a self,
         task: &'a TaskDetail,
@@ -233,7 +233,8 @@ pub trait DashboardBackend: Send + Sync {
         decision: ReviewSubmission,
     ) -> DashboardFuture<'a, String>;
 
-    /// Records that a user undid a held decision of a reviewer, or applied it at once, where there are several users.
+    /// Records that a user undid a held decision of a reviewer, or applied it at once. Only backends with several users
+    /// record it.
     fn record_held_decision<'a>(
         &'a self,
         user: &'a DashboardUser,

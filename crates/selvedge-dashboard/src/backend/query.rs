@@ -12,7 +12,7 @@ use super::stats_filter::{
 };
 use crate::stats::{NO_MODEL, RunCategory, StatsPeriod};
 
-/// What the list is sorted by.
+/// Sort key of the list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TaskQueryOrder {
     /// When it was created.
@@ -64,7 +64,7 @@ impl TaskQueryOrder {
         known.map_or("created", |(_, word)| word)
     }
 
-    /// Whether it is the order of texts, of which people expect the ascending one first.
+    /// Whether it sorts texts, which readers expect in ascending order first.
     const fn is_text(self) -> bool {
         matches!(
             self,
@@ -114,7 +114,7 @@ pub struct TaskQuery {
     pub severity: String,
     /// Only tasks that contain these words; empty for all.
     pub text: String,
-    /// What the tasks are sorted by.
+    /// Sort key.
     pub order: TaskQueryOrder,
     /// Whether the order is ascending.
     pub ascending: bool,
@@ -122,7 +122,7 @@ pub struct TaskQuery {
     pub page: usize,
 }
 
-/// The query as it is in the URL: every field is optional, and invalid values fall back to defaults.
+/// The query in the form of the URL: every field is optional, and invalid values are replaced by defaults.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct TaskQueryParams {
@@ -160,7 +160,7 @@ impl TaskQueryParams {
         let result = find_named(&TaskQuery::RESULTS, &self.result);
         let check = cut(self.check);
         let finding = cut(self.finding);
-        // What a check or a finding was is a filter only together with its name.
+        // The result of a check or the severity of a finding filters only together with its name.
         let check_result = find_named(&TaskQuery::CHECK_RESULTS, &self.check_result);
         let check_result = check_result.filter(|_| !check.is_empty());
         let check_ms = self.check_ms.parse::<u64>().ok();
@@ -334,7 +334,7 @@ impl TaskQuery {
         self.text.split_whitespace()
     }
 
-    /// The same query; beyond the end of the list, for its last page.
+    /// The same query, or for the last page if it is beyond the end of the list.
     #[must_use]
     pub fn on_last_page(&self, matching: usize) -> Self {
         let last = matching.div_ceil(Self::PER_PAGE).max(1);
@@ -523,7 +523,7 @@ mod tests {
             ..query.clone()
         };
         assert_eq!(read(&slow), slow);
-        // What a check or finding was, without its name, filters nothing.
+        // A result or severity without a name filters nothing.
         let nameless = TaskQuery {
             check: String::new(),
             finding: String::new(),

@@ -12,7 +12,7 @@ use crate::stats::{CheckStats, RunCategory, RunStats, kind_name};
 /// Conditions that all have to hold. A task that has not started has no statistics, and never matches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatsFilter {
-    /// What the retries achieved.
+    /// Result of the retries.
     pub result: Option<ResultFilter>,
     /// The model that answered last.
     pub model: Option<ModelFilter>,
@@ -22,7 +22,7 @@ pub struct StatsFilter {
     pub finding: Option<FindingFilter>,
 }
 
-/// What the retries of a task achieved.
+/// Result of a task's retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultFilter {
     /// The run ended in this way.
@@ -42,7 +42,7 @@ pub enum ModelFilter {
     NotReported,
 }
 
-/// A check with a number that is at least so high; 0 for any number.
+/// A check of which a number has at least this value; 0 for any value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckFilter {
     /// The label of the check.
@@ -69,7 +69,7 @@ pub enum CheckNumber {
 pub struct FindingFilter {
     /// Its name in JSON.
     pub kind: String,
-    /// Only violations, or only what is left to a person; `None` for both.
+    /// Only violations, or only findings that a person decides on; `None` for both.
     pub is_violation: Option<bool>,
 }
 

@@ -172,7 +172,7 @@ pub struct TaskListItem {
     pub max_attempts: u32,
     /// Cost so far.
     pub cost: Cost,
-    /// Input and output tokens, where they are known.
+    /// Input and output tokens, if known.
     pub tokens: Option<(u64, u64)>,
     /// When the task was created.
     pub created_at: Timestamp,
@@ -182,7 +182,7 @@ pub struct TaskListItem {
     pub worker: Option<String>,
     /// The plan that the task belongs to.
     pub part_of: Option<ParentPlan>,
-    /// The model that answered last, where it is known.
+    /// The model that answered last, if known.
     pub model: Option<String>,
     /// The reason of the outcome, in one line; may be empty.
     pub reason: String,

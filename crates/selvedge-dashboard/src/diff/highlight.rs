@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-/// What a part of a line is; everything else is plain text.
+/// Kind of a part of a line; everything else is plain text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenKind {
     /// A keyword of the language.
@@ -40,7 +40,7 @@ pub struct Grammar {
     delimiters: &'static [Delimiter],
     /// In the order of their bytes.
     keywords: &'static [&'static str],
-    /// Whether keywords are written in any case; then they are in lower case here.
+    /// Whether keywords are case-insensitive; they are then listed in lower case.
     ignores_case: bool,
     /// Whether `'` begins a character literal of one character, and is something else otherwise.
     has_character_literals: bool,
@@ -313,7 +313,7 @@ pub fn grammar_of(path: &str) -> Option<&'static Grammar> {
 }
 
 impl Grammar {
-    /// The tokens of a line, in order. `state` is what the line before left open, and becomes what this one does.
+    /// The tokens of a line, in order. `state` is what the previous line left open; it is updated for the next one.
     pub fn tokens(&'static self, line: &str, state: &mut LineState) -> Vec<Token> {
         let mut tokens = Vec::new();
         let mut at = 0;

@@ -10,7 +10,7 @@ use crate::trace::{Trace, TraceKind, TraceStep};
 /// One entry of the activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActivityItem {
-    /// `said`, `tool`, `answer` or `printed`: a class of the stylesheet.
+    /// A class of the stylesheet: `said`, `tool`, `answer` or `printed`.
     pub(super) kind: &'static str,
     /// Text for people.
     pub(super) text: String,

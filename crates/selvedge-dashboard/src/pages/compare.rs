@@ -1,4 +1,4 @@
-//! Two attempts side by side: the feedback that each got, what it changed, and what came of it.
+//! Two attempts side by side: the feedback that each got, its changes, and its result.
 
 use askama::Template;
 use jiff::Timestamp;

@@ -26,7 +26,7 @@ pub(crate) struct DiffPage {
 /// The changes of a file.
 pub(crate) struct FileDiffView {
     pub(crate) path: String,
-    /// The path as it is, as part of a form field's name.
+    /// The unescaped path, as part of a form field's name.
     pub(crate) name: String,
     pub(crate) note: &'static str,
     pub(crate) added: usize,

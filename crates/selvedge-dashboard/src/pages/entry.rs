@@ -15,7 +15,7 @@ pub(crate) struct LoginPage {
     pub(crate) single_sign_on: Option<String>,
     /// Why the last login failed.
     pub(crate) refused: String,
-    /// Whether the user is logged in now, and the page only leads on to the dashboard.
+    /// Whether the user has just logged in, and the page only forwards them to the dashboard.
     pub(crate) entered: bool,
     /// Path to continue at after the login.
     pub(crate) next: String,

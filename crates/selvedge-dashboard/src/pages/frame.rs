@@ -77,7 +77,7 @@ impl PageFrame {
     }
 }
 
-/// A time: exact for programs, relative for people.
+/// A time: exact for programs, relative for readers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TimeLabel {
     /// With its time zone, as in the journal.

@@ -23,7 +23,7 @@ pub(crate) struct InsightsView {
     pub(crate) numbers: Vec<NumberView>,
     pub(crate) plots: Vec<PlotView>,
     pub(crate) tables: Vec<TableView>,
-    /// What the sign of costs means that are only known to be at least so high.
+    /// Explanation of the sign in front of costs that are lower bounds.
     pub(crate) note: Option<&'static str>,
 }
 
@@ -355,7 +355,7 @@ fn row_query(subject: &str, name: &str, base: &TaskQuery) -> Option<TaskQuery> {
     Some(query)
 }
 
-/// The tasks that a cell counts, or in which its events occurred or its costs and times arose.
+/// The tasks that a cell counts, or whose events, costs or times it contains.
 fn cell_address(
     subject: &str,
     column: &str,
@@ -390,7 +390,7 @@ fn cell_address(
     })
 }
 
-/// The tasks in which the check of a query took at least so long.
+/// The tasks in which the check of a query took at least this long.
 fn slower_than(query: &TaskQuery, ms: u64) -> String {
     TaskQuery {
         check_ms: Some(ms),
@@ -456,7 +456,7 @@ mod tests {
             names(&[group("2025-W52"), group("2026-W02")]),
             ["2025-W52", "2026-W01", "2026-W02"]
         );
-        // The last 60 days or weeks, however long the period without tasks is.
+        // The last 60 days or weeks, including those without tasks.
         let days = names(&[
             group("2020-01-01"),
             group("2025-12-01"),

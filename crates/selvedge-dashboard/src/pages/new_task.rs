@@ -53,7 +53,7 @@ pub(crate) struct NewTaskForm<'a> {
 }
 
 impl NewTaskForm<'_> {
-    /// The task. Checks that were not edited stay as they were, even if they are more than commands.
+    /// The task. Checks that the user did not edit are taken over unchanged, even if the form cannot express them.
     pub(crate) fn task(&self) -> Result<Task, &'static str> {
         let mut task: Task = match self.base {
             "" => Task::default(),
@@ -101,7 +101,7 @@ impl NewTaskForm<'_> {
                 Some(number.ok_or("the maximum number of tokens must be a whole number")?)
             }
         };
-        // A limit that the form shows rounded stays as it was.
+        // A limit that the form shows rounded keeps its exact value.
         if self.minutes.trim() != minutes_text(budget.duration_ms) {
             budget.duration_ms = match self.minutes.trim() {
                 "" => None,

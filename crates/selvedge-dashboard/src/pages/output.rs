@@ -50,7 +50,7 @@ pub(crate) struct OutputMatch {
     pub(crate) text: String,
 }
 
-/// What is known about the lines of an output.
+/// Known facts about the lines of an output.
 #[derive(Debug, Default)]
 pub(crate) struct OutputLines {
     /// Number of the page's first line; `None` if unknown.

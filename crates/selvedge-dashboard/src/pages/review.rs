@@ -1,5 +1,5 @@
-//! The review of an attempt: its changes since the start with findings at their lines, and beside them everything
-//! that a decision depends on.
+//! The review of an attempt: its changes since the start with findings at their lines, and next to them everything that
+//! a decision depends on.
 
 use askama::Template;
 use selvedge_core::describe::report_result;

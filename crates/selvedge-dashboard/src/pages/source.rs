@@ -16,7 +16,7 @@ use crate::text::make_visible;
 /// Number of tasks on the page.
 const MAX_TASKS: usize = 8;
 
-/// What a page is about.
+/// The subject of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SourceKind {
     /// A repository or workspace.

@@ -24,7 +24,7 @@ pub(crate) struct AttemptCard {
     pub(crate) who: String,
     pub(crate) feedback: Vec<String>,
     pub(crate) changes: Option<ChangesView>,
-    /// What the problems are: failures, or findings of work that may still count.
+    /// Kind of the problems: failures, or findings in work that may still be accepted.
     pub(crate) problems_label: &'static str,
     pub(crate) problems: Vec<AttemptProblem>,
     pub(crate) more_problems: usize,

@@ -414,7 +414,8 @@ fn place_name(place: &str) -> String {
 }
 
 impl TaskRowView {
-    /// Whether there is more to show than the description. It takes one line, so that all rows have the same height.
+    /// Whether there is more to show than the description. The additional text takes one line, so that all rows have
+    /// the same height.
     fn has_second_line(&self) -> bool {
         !self.reason.is_empty() || self.part_of.is_some()
     }

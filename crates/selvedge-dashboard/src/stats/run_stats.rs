@@ -62,7 +62,7 @@ pub struct RunStats {
     pub model: Option<String>,
     /// The repository; the directory of a run without one.
     pub workspace: String,
-    /// The worker, where there is one; not a part of the run.
+    /// The worker, if there is one; not a part of the run.
     #[serde(skip)]
     pub worker: Option<String>,
     /// How the run ended.
@@ -256,7 +256,7 @@ fn check_stats(run: &Run) -> BTreeMap<String, CheckStats> {
     all
 }
 
-/// Texts of the run, the most telling first, up to the size limit.
+/// Texts of the run, the most informative first, up to the size limit.
 fn search_text(run: &Run) -> String {
     let mut texts: Vec<&str> = Vec::new();
     let (_, reason) = run.conclusion();

@@ -1,5 +1,4 @@
-//! The statistics as text tables, for terminals and beside charts. The labels of all numbers are defined
-//! here.
+//! The statistics as text tables, for terminals and next to charts. The labels of all numbers are defined here.
 
 use selvedge_core::describe;
 use selvedge_core::format::duration;
@@ -89,11 +88,11 @@ pub(crate) fn format_shares(stats: &RetryStats) -> [String; 3] {
     [text(runs[0], a), text(runs[1], b), text(runs[2], c)]
 }
 
-/// What the sign of [`format_cost`] means, for readers.
+/// Explanation of the sign that [`format_cost`] uses.
 pub const LOWER_BOUND_NOTE: &str =
     "≥: at least so much, because not every session reported its cost";
 
-/// Whether a cost is only known to be at least so high.
+/// Whether a cost is a lower bound.
 pub fn is_lower_bound(cost: Cost) -> bool {
     cost.micro_usd.is_some() && cost.source == CostSource::Unknown
 }

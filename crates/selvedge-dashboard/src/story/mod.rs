@@ -40,7 +40,7 @@ pub struct RunStory {
     pub tests: TestGrid,
 }
 
-/// Whose files the workspace has, according to the journal.
+/// The attempt whose files are in the workspace, according to the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TreeLeft {
     /// Unknown: no snapshots, or a session is changing them.
@@ -93,7 +93,7 @@ pub struct AttemptProblem {
     pub check: Option<usize>,
 }
 
-/// Numbers of failed and passed tests, or of checks where no check counts tests.
+/// Numbers of failed and passed tests, or of checks if no check counts tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TestTally {
     /// Whether tests are counted, not checks.
@@ -131,7 +131,7 @@ impl RunStory {
 }
 
 impl TreeLeft {
-    /// In words, as an answer to "the workspace has".
+    /// A text that completes the sentence "the workspace has …".
     pub fn words(self) -> Option<String> {
         match self {
             Self::Unknown => None,
@@ -162,7 +162,7 @@ fn tree_left(run: &Run) -> TreeLeft {
     TreeLeft::Other
 }
 
-/// The delivered attempt, or the verified one with the fewest failures; of equal ones the last.
+/// The delivered attempt, or the verified one with the fewest failures; the last one among equals.
 fn best_attempt(run: &Run) -> Option<u32> {
     let delivered = run.conclusion.as_ref().and_then(|it| it.final_attempt);
     if delivered.is_some() {
@@ -251,7 +251,8 @@ impl TestTally {
     }
 }
 
-/// Everything that keeps an attempt from passing: failed checks, violations, judges, people.
+/// Everything that keeps an attempt from passing: failed checks, violations, rejections by judges
+/// and people.
 fn problems(run: &Run, attempt: &Attempt) -> Vec<AttemptProblem> {
     let mut problems = Vec::new();
     let session = attempt.session.as_ref();
@@ -339,8 +340,8 @@ fn problems_of_check(run: &Run, index: usize, check: &CheckReport) -> Vec<Attemp
     problems
 }
 
-/// The line of a digest that says most about the failure: the first one with a usual word for it, or else the first one
-/// below the heading.
+/// The most informative line of a digest: the first one with a usual word for a failure, or else the first one below
+/// the heading.
 pub(crate) fn salient_line(digest: &str) -> Option<&str> {
     const WORDS: [&str; 6] = [
         "error",
@@ -361,8 +362,8 @@ pub(crate) fn salient_line(digest: &str) -> Option<&str> {
     lines().find(is_salient).or_else(|| lines().next())
 }
 
-/// The lines of a corrective prompt that name the checks and the problems of the attempt before: without its fixed
-/// sentences, its headings, the delimiters of its blocks and other output. If none does, its first lines.
+/// The lines of a corrective prompt that name checks and problems of the previous attempt, without fixed sentences,
+/// headings, delimiters and other output. If there are none, the first lines of the prompt.
 fn prompt_excerpt(correction: &str, before: &[AttemptProblem]) -> Vec<String> {
     let is_fixed = |line: &&str| {
         line.is_empty()

@@ -46,7 +46,7 @@ fn tree(name: &str) -> Value {
     Value::from(format!("{digits:0>64}"))
 }
 
-/// A report with one check that has these failed and passed tests.
+/// A report with one check, which has these failed and passed tests.
 fn reported(number: u32, failed: &[&str], passed: &[&str]) -> (&'static str, Value) {
     let status = if failed.is_empty() { "pass" } else { "fail" };
     let failures = failed.iter().map(|test| {

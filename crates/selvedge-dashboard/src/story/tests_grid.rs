@@ -19,7 +19,7 @@ pub enum TestCell {
     Passed,
     /// It was skipped.
     Skipped,
-    /// It was not executed, although every test is named.
+    /// The test was not executed: the report names every test, but not this one.
     Missing,
     /// There is no result.
     Unknown,
@@ -75,7 +75,7 @@ impl<'a> ColumnResults<'a> {
         } else if self.names_all {
             TestCell::Missing
         } else if self.names_failed {
-            // It was not among the failed ones, and all of these are named.
+            // The report names all failed tests, but not this one.
             TestCell::Passed
         } else {
             TestCell::Unknown

@@ -71,9 +71,9 @@ pub enum AttemptVerdict {
     Unchecked,
     /// The session failed.
     SessionFailed,
-    /// It was interrupted, and does not use a retry.
+    /// It was interrupted; this does not count as a retry.
     Interrupted,
-    /// The usage limit of the agent's subscription was reached; it does not use a retry.
+    /// The usage limit of the agent's subscription was reached; this does not count as a retry.
     UsageLimit,
     /// It was cancelled.
     Cancelled,
@@ -137,7 +137,7 @@ impl AttemptVerdict {
             (true, Outcome::NeedsReview) if last == Some(number) => Self::AwaitingReview,
             (true, Outcome::Unchecked) => Self::Unchecked,
             (false, _) if last == Some(number) => Self::Passed,
-            // The checks passed, and the run went on or ended differently.
+            // The checks passed, but the run continued or ended with another outcome.
             _ => Self::NotAccepted,
         }
     }

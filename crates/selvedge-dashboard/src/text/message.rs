@@ -3,7 +3,7 @@
 
 use super::Markup;
 
-/// Renders a message. All of its text stays, except for the marks of what is rendered.
+/// Renders a message. The whole text is kept, except for the Markdown marks that are rendered.
 pub fn message(text: &str) -> Markup {
     let mut markup = Markup::new();
     let mut in_fence = false;

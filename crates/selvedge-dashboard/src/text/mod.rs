@@ -1,6 +1,6 @@
-//! Makes untrusted text safe to show. The templates escape markup; this module handles what escaping leaves
-//! in: control characters, escape sequences, and invisible characters that change how a text reads. They are
-//! made visible and never interpreted, except colours.
+//! Makes untrusted text safe to show. The templates escape markup; this module handles what escaping does not: control
+//! characters, escape sequences, and invisible characters that change how a text reads. They are made visible and never
+//! interpreted, except colours.
 
 mod ansi;
 mod markup;

@@ -41,7 +41,7 @@ pub(super) fn subject(input: Option<&Value>) -> String {
     single_line(&subject, 160)
 }
 
-/// All arguments, one a line; texts without quotes. `None` if the subject is all there is.
+/// All arguments, one per line; texts without quotes. `None` if there are none besides the subject.
 pub(super) fn arguments(input: &Value) -> Option<String> {
     let Value::Object(fields) = input else {
         return match input {

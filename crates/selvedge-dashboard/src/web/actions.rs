@@ -66,7 +66,7 @@ fn validate_id(login: &RequestSession, id: String) -> Result<String, Response> {
     Err(render_error(Some(login), &error))
 }
 
-/// The reason, and the comments on lines and files after it, one a line: `src/a.rs:12: name it`.
+/// The reason, followed by the comments on lines and files, one per line: `src/a.rs:12: name it`.
 fn reason_with_comments(fields: &FormFields) -> String {
     let mut reason = fields.reason.trim().to_owned();
     let mut comments: Vec<(&str, u32, &str)> = Vec::new();
@@ -267,8 +267,8 @@ pub(super) async fn apply_review(
     action_response(&login, &work.task, answer)
 }
 
-/// `POST /bulk`: cancels or repeats the selected tasks. Each is decided by itself; the page of errors names those that
-/// were refused.
+/// `POST /bulk`: cancels or retries the selected tasks, independently of each other. An error page lists the refused
+/// ones.
 pub(super) async fn bulk(
     State(dashboard): State<SharedDashboard>,
     Extension(login): Extension<RequestSession>,

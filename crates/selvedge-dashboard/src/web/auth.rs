@@ -208,8 +208,8 @@ async fn log_in(dashboard: &Dashboard, secret: &str, from: IpAddr, next: &str) -
     signed_in_page(dashboard, &value, next)
 }
 
-/// Sets the cookie of a session and leads on. A page instead of a redirect: the cookie is not sent in a redirect chain
-/// that began at another site.
+/// Sets the cookie of a session and forwards the browser. A page instead of a redirect: the cookie is not sent in a
+/// redirect chain that began at another site.
 fn signed_in_page(dashboard: &Dashboard, session: &str, next: &str) -> Response {
     let entered = LoginPage {
         frame: PageFrame::new("Signed in", NavItem::Other, None),
@@ -305,7 +305,7 @@ fn with_cookie(dashboard: &Dashboard, value: &str, more: &str, response: Respons
     with_any_cookie(dashboard, (name, value), &attributes, response)
 }
 
-/// Sets the cookie of a login at the identity provider. Browsers send it when the provider leads them back.
+/// Sets the cookie of a login at the identity provider. Browsers send it when the provider redirects them back.
 fn with_sign_in_cookie(
     dashboard: &Dashboard,
     value: &str,

@@ -1,5 +1,5 @@
 //! Review decisions that are held back for a minute, so that they can be undone. They are kept in memory: if the
-//! program ends before, the task still awaits review. A decision belongs to the work that it is about.
+//! program ends before, the task still awaits review. A decision applies only to the work that the reviewer saw.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use crate::pages::HeldDecision;
 
 /// How long a decision is held back.
 pub(super) const HOLD: Duration = Duration::from_mins(1);
-/// How long the reason is shown why a decision could not be carried out.
+/// How long the reason of a decision that could not be applied is shown.
 const FAILURE_SHOWN: SignedDuration = SignedDuration::from_mins(10);
 /// Maximum number of held decisions.
 const MAX_HELD: usize = 1_000;
@@ -32,12 +32,13 @@ pub(super) enum HoldOutcome {
 
 struct Entry {
     decision: HeldDecision,
-    /// Carries the decision out when it is due; `None` once that has begun.
+    /// Timer that applies the decision when it is due; `None` once that has begun.
     timer: Option<AbortHandle>,
 }
 
 impl Entry {
-    /// Whether its failure was shown for long enough. An entry is never held for that long.
+    /// Whether the entry can be removed: its failure was shown for long enough. An entry is never
+    /// held for that long.
     fn is_expired(&self, now: Timestamp) -> bool {
         now.duration_since(self.decision.due) >= FAILURE_SHOWN
     }
@@ -89,7 +90,7 @@ impl HeldDecisions {
         Some(entry.decision.clone())
     }
 
-    /// Holds a decision back, and then carries it out. It replaces one about earlier work of the task.
+    /// Holds a decision back, and then applies it. It replaces a decision about earlier work of the task.
     pub(super) fn hold(
         &self,
         backend: &Arc<dyn DashboardBackend>,
@@ -136,8 +137,8 @@ impl HeldDecisions {
         HoldOutcome::Held
     }
 
-    /// Removes a held decision and returns it. It does not take effect. One that is being carried out, or could not be,
-    /// remains.
+    /// Removes a held decision, which then has no effect, and returns it. A decision that is being applied, or could
+    /// not be applied, remains.
     pub(super) fn take(&self, id: &str, target: &ReviewTarget) -> Option<HeldDecision> {
         let mut entries = self.lock();
         let entry = entries.by_task.get_mut(id);
@@ -147,8 +148,7 @@ impl HeldDecisions {
         entries.by_task.remove(id).map(|entry| entry.decision)
     }
 
-    /// Begins to carry out a held decision at once. Returns it and its result; it is carried out even if the
-    /// caller is dropped.
+    /// Begins to apply a held decision at once. Returns it and its result; it is applied even if the caller is dropped.
     pub(super) fn apply(
         &self,
         backend: &Arc<dyn DashboardBackend>,
@@ -174,7 +174,7 @@ impl HeldDecisions {
         entry.is_some_and(|entry| entry.timer.take().is_some())
     }
 
-    /// Carries a decision out. A failure stays visible.
+    /// Applies a decision. A failure is kept, so that pages show it.
     async fn carry_out(
         self,
         backend: Arc<dyn DashboardBackend>,

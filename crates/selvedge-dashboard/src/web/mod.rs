@@ -58,7 +58,7 @@ pub enum LoginMethod {
     Token,
 }
 
-/// Why a login was rejected, as the login page shows it.
+/// Why a login was rejected; shown on the login page.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
     /// The token does not give access.
@@ -70,7 +70,7 @@ pub enum LoginError {
     /// The one-time link was used before.
     #[error("This link was already used. The terminal shows a new one.")]
     UsedLink,
-    /// The answer of an identity provider belongs to no sign-in of this browser; contains what to do.
+    /// The answer of an identity provider does not belong to a sign-in of this browser; contains a hint.
     #[error("{0}")]
     UnknownSignIn(String),
     /// The user may not log in; contains the reason.
@@ -133,7 +133,7 @@ pub trait Authenticator: Send + Sync {
     }
 }
 
-/// Login at an identity provider: the browser goes there, and comes back to [`SIGN_IN_CALLBACK_PATH`].
+/// Login at an identity provider, which redirects the browser back to [`SIGN_IN_CALLBACK_PATH`].
 pub trait SingleSignOn: Send + Sync {
     /// Name of the cookie that binds a login to the browser.
     fn sign_in_cookie_name(&self) -> &str;

@@ -101,7 +101,8 @@ fn find_check(run: &Run, selector: OutputSelector) -> Option<&CheckReport> {
     checks.get(check.checked_sub(1)?)
 }
 
-/// The texts by which the failures of a check are found in its output: message, or else the test.
+/// The texts by which the failures of a check are found in its output: the message, or else the
+/// test's name.
 fn failures_of(run: &Run, selector: OutputSelector) -> Vec<String> {
     let check = find_check(run, selector);
     let failures = check.iter().flat_map(|check| &check.failures);

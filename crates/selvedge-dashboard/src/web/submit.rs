@@ -96,7 +96,7 @@ pub(super) async fn submit(
     }
     match dashboard.backend.submit(&login.user, task.clone()).await {
         Ok(id) => Ok(redirect_to(&format!("/tasks/{id}"))),
-        // What was typed is kept.
+        // The user's input is kept.
         Err(DashboardError::Refused(why)) => Ok(show(&dashboard, &login, &task, &why, false).await),
         Err(error) => Err(render_error(Some(&login), &error)),
     }

@@ -116,7 +116,7 @@ impl Findings {
         self.add_tool(to);
     }
 
-    /// Whether so much was reported that further failures add no information.
+    /// Whether the maximum number of reports is reached, after which failures add no information.
     pub(crate) fn is_flooded(&self) -> bool {
         self.reports >= MAX_REPORTS
     }

@@ -25,7 +25,7 @@ pub(super) struct AutomakeParser {
     failures: Vec<FailureBuilder>,
     state: SummaryState,
     counts: [u64; 7],
-    /// The log of the test suite is printed: rows in it are headings.
+    /// The log of the test suite is being printed: rows in it are headings.
     logs: bool,
     /// Index of the failure whose log is read.
     log_of: Option<usize>,

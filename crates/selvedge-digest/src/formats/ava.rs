@@ -17,10 +17,11 @@ pub(super) struct AvaFormat {
     sections: bool,
     totals: Option<TestTotals>,
     begun: bool,
-    /// The passed and skipped tests in the list, until a line of ava's own is read.
+    /// The passed and skipped tests in the list, held until a line identifies ava.
     unfailed: TestRuns,
     passed: u64,
-    /// A ruler was read before any other line of ava: totals of tests that all passed may follow.
+    /// A ruler was read before any other line of ava: the totals of a run without failures may
+    /// follow.
     ruled: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Reader of formats whose failures are blocks: a first line that identifies a failure, and lines below it
-//! that belong to it. The [formats](BlockFormat) only tell what each line is.
+//! Reader of formats whose failures are blocks: a first line that identifies a failure, and lines below it that belong
+//! to it. The [formats](BlockFormat) only classify each line.
 
 use std::fmt::Debug;
 
@@ -7,7 +7,7 @@ use super::{FormatParser, LineClaim};
 use crate::findings::{FailureBuilder, Findings, TestTotals};
 use crate::line::CleanLine;
 
-/// What a line is to a block format.
+/// Meaning of a line for a block format.
 #[derive(Debug)]
 pub(super) enum BlockStep {
     /// The first line of a block; ends the block before it.

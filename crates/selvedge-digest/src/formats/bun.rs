@@ -111,7 +111,7 @@ impl BunParser {
             "(pass)" | "✓" => TestOutcome::Passed,
             _ => TestOutcome::Skipped,
         };
-        // What a passed test printed is no failure.
+        // Output of a passed test is not a failure.
         findings.record_test(TOOL, outcome, id);
         LineClaim::Suppress
     }

@@ -49,7 +49,7 @@ impl CTestProgress {
         !self.is_open || number > self.done && self.all.is_none_or(|known| known == all)
     }
 
-    /// Whether these are the totals of this run: of all its tests, or of those that it reached.
+    /// Whether these are the totals of this run: of all its tests, or of those that it executed.
     fn is_total(&mut self, all: u64) -> bool {
         if self.close_inner_run() {
             return false;

@@ -236,7 +236,7 @@ impl GoTestParser {
             return Some(LineClaim::Ignore);
         }
         if self.draft.is_none() && !self.verbose && text.strip_prefix("# ").is_some_and(is_word) {
-            // It may be any heading: only errors below it show that it names a package.
+            // Any tool may print such a heading: only errors below it show that it names a package.
             self.building = true;
             return Some(LineClaim::NotMine);
         }
@@ -341,7 +341,7 @@ impl GoTestParser {
     }
 }
 
-/// Go's own folder, if the file is part of its runtime or of its package for tests, which are in every trace.
+/// Go's installation folder, if the file is part of its runtime or of its package `testing`, which are in every trace.
 fn goroot_of(file: &str) -> Option<&str> {
     [
         "/src/testing/testing.go",

@@ -100,7 +100,7 @@ pub(crate) enum LineClaim {
     NotMine,
     /// Part of the format, but does not explain a failure.
     Ignore,
-    /// Part of the format and not to be shown beside other lines: machine-readable and recorded.
+    /// Machine-readable part of the format: it is recorded, but not shown with other lines.
     Suppress,
     /// The same in every log, or about the run itself: never shown, not even in a log that is shown whole.
     Noise,

@@ -1,4 +1,4 @@
-//! What nearly every format needs.
+//! Items that nearly every format imports.
 
 pub(super) use super::block::{BlockFormat, BlockStep};
 pub(super) use super::{FormatParser, LineClaim};

@@ -98,7 +98,7 @@ impl BlockFormat for ProgramErrorFormat {
     }
 }
 
-/// A frame of the stack, unless it is one of the C library or of the sanitizer itself.
+/// A stack frame that is neither in the C library nor in the sanitizer itself.
 fn own_frame(text: &str) -> Option<Groups<'_>> {
     let frame = FRAME.captures_marked(text, " 0x")?;
     let file = &frame["file"];

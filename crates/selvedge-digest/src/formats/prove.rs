@@ -20,7 +20,7 @@ pub(super) struct ProveParser {
     summary: bool,
     /// The file that the summary listed last, if none of its tests failed and it exited with 0.
     unfailed: Option<String>,
-    /// Number of tests by the totals of the line before, which count if the result of the run follows.
+    /// Number of tests in the totals of the previous line; they count if the result of the run follows.
     tests: Option<u64>,
     skipped: u64,
     failed: u64,
@@ -111,7 +111,7 @@ impl ProveParser {
         draft.locate(failed);
         self.is_nested = line.indent() > 0;
         if !self.is_nested && !self.nested.is_empty() {
-            // The subtest itself: it failed because of its parts.
+            // The result of the subtest itself, which failed because of its parts.
             self.name_nested(name, findings);
             return;
         }

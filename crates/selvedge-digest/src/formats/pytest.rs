@@ -351,7 +351,7 @@ fn section_title(text: &str, mark: u8) -> Option<&str> {
 fn strip_rule(text: &str, mark: u8) -> Option<&str> {
     let bytes = text.as_bytes();
     let (start, end) = (memchr(b' ', bytes)? + 1, memrchr(b' ', bytes)?);
-    // Without a branch in it, the loop becomes a few instructions.
+    // Without a branch, the compiler reduces the loop to a few instructions.
     let marks = |bytes: &[u8]| bytes.iter().fold(0, |other, byte| other | (byte ^ mark)) == 0;
     (start <= end && marks(&bytes[..start - 1]) && marks(&bytes[end + 1..]))
         .then(|| &text[start..end])
@@ -374,7 +374,7 @@ fn parse_location(text: &str) -> Option<CodeLocation<'_>> {
     })
 }
 
-/// Whether it is `ValueError: message`: the last line of a native traceback, which has no `E`
+/// Whether the line is `ValueError: message`: the last line of a native traceback, which has no `E`
 /// before it.
 fn is_exception(text: &str) -> bool {
     const ENDS: [&str; 6] = [

@@ -1,5 +1,5 @@
-//! Swift Testing, which `swift test` runs beside [XCTest](super::xctest). Tests run concurrently, so each
-//! issue names its test; the author's comment follows below it, after an arrow.
+//! Swift Testing, which `swift test` runs in addition to [XCTest](super::xctest). Tests run concurrently, so each issue
+//! names its test; the author's comment follows below it, after an arrow.
 
 use std::collections::HashMap;
 

@@ -32,7 +32,7 @@ pub(super) struct TapParser {
     titled: Option<TitledTest>,
     /// Results that were read before a version or a plan.
     early: TestRuns,
-    /// Failures without numbers among them.
+    /// Failures of tests without numbers.
     early_failures: Vec<FailureBuilder>,
     count: TapCount,
     /// The test points have numbers, so a bare `ok` belongs to another tool.
@@ -51,7 +51,7 @@ pub(super) struct TapParser {
 struct Subtest {
     indent: usize,
     name: String,
-    /// The worst result of its assertions, which are not announced; none before the first one.
+    /// The worst result of its assertions, which have no announcements; none before the first one.
     asserted: Option<TestOutcome>,
     /// A test within it has assertions.
     has_inner: bool,
@@ -59,7 +59,8 @@ struct Subtest {
     is_explained: bool,
 }
 
-/// A test with several results. What its assertions print may differ from run to run, so they are not named.
+/// A test with several results. The messages of its assertions may differ from run to run, so they are not used as
+/// names.
 #[derive(Debug)]
 struct TitledTest {
     title: String,
@@ -313,7 +314,8 @@ impl TapParser {
         }
     }
 
-    /// A result below the announcement of a test: an assertion of it, or its own one. None if it is a test by itself.
+    /// A result below the announcement of a test: of an assertion, or of the test itself. None if the result is a
+    /// separate test.
     fn parse_subtest_point(
         &mut self,
         id: &str,
@@ -352,7 +354,7 @@ impl TapParser {
         Some(LineClaim::Evidence)
     }
 
-    /// The own result of an announced test. None if no part of it was read.
+    /// The result of an announced test itself. None if none of its parts was read.
     fn close_subtest(
         &mut self,
         test: &Subtest,
@@ -445,7 +447,7 @@ impl TapParser {
                 None if line.indent() > 0 && yaml == TapYamlState::Before => {
                     parse_plain_line(draft, line);
                 }
-                // Output between the tests is another tool's, or belongs to none.
+                // Output between the tests belongs to another tool, or to none.
                 None if !line.is_blank() => return LineClaim::NotMine,
                 None => {}
             },
@@ -519,7 +521,7 @@ fn parse_yaml_entry(
     }
 }
 
-/// Reads a line further in than the entries of the YAML block.
+/// Reads a line with a deeper indentation than the entries of the YAML block.
 fn parse_nested_yaml_line(draft: &mut FailureBuilder, block: TapYamlEntry, line: &CleanLine<'_>) {
     let body = line.body();
     match block {
@@ -549,7 +551,7 @@ fn parse_nested_yaml_line(draft: &mut FailureBuilder, block: TapYamlEntry, line:
     }
 }
 
-/// `at: f (a.js:3:7)` in one, or `file: a.js` and `line: 3` apart.
+/// Either `at: f (a.js:3:7)`, or `file: a.js` and `line: 3`.
 fn apply_location(draft: &mut FailureBuilder, key: &str, value: &str) {
     match key {
         "file" | "fileName" => draft.set_location(value, None, None),

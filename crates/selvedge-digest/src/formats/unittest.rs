@@ -100,7 +100,7 @@ impl FormatParser for UnittestParser {
 }
 
 impl UnittestParser {
-    /// Whether nothing has shown yet that the open heading is unittest's. Drops the heading if nothing does.
+    /// Whether it is still open whether the heading is unittest's. Drops the heading if nothing identifies it.
     fn is_of_other_tool(&mut self, text: &str) -> bool {
         let Some(lines) = &mut self.unproven_lines else {
             return false;

@@ -171,7 +171,7 @@ fn is_report(analysis: &Analysis) -> bool {
     analysis.tests.is_none() && (found || analysis.salient_count > 0 && dense)
 }
 
-/// The absence of text alone is neither a success nor a failure: only an exit that is known to be one is called so.
+/// The absence of text alone is neither a success nor a failure: the digest names neither unless the exit is known.
 fn render_empty_log(analysis: &Analysis) -> Option<String> {
     let nothing = nothing_phrase(analysis)?;
     match analysis.exit {
@@ -181,7 +181,7 @@ fn render_empty_log(analysis: &Analysis) -> Option<String> {
     }
 }
 
-/// What a log without text holds.
+/// Description of a log without text.
 fn nothing_phrase(analysis: &Analysis) -> Option<String> {
     let whole = analysis.whole_log.as_ref()?;
     let is_blank = analysis.noise_lines == 0 && whole.trim().is_empty();

@@ -127,7 +127,7 @@ fn test_output_is_not_a_result_of_its_runner() {
     for output in outputs {
         assert_eq!(tests(&log(output)).unwrap(), plain, "{output}");
     }
-    // Before and after the session, other runners count.
+    // Outside of the session, results of other runners count.
     let mixed = format!("  3 passing (4ms)\n{}1..1\nok 1 - x\n", log("no"));
     let mixed = tests(&mixed).unwrap();
     assert_eq!((mixed.passed, mixed.failed), (5, 1));

@@ -1,10 +1,9 @@
 //! Gemini CLI: `gemini --output-format stream-json`, a new session for every attempt.
 //!
-//! Its turn limit and its number of API retries can only be set in a settings file, and it accepts a
-//! system-wide file only if root owns it. So each session gets a home of its own (`GEMINI_CLI_HOME`),
-//! whose settings are the user's over our defaults; everything else in it links to the user's `.gemini`.
-//! It retries its API silently and uses up the whole allowance, so no fresh session follows. It
-//! reports tokens but no cost.
+//! Its turn limit and its number of API retries can only be set in a settings file, and it accepts a system-wide file
+//! only if root owns it. So each session gets a home of its own (`GEMINI_CLI_HOME`), whose settings are the user's over
+//! our defaults; everything else in it links to the user's `.gemini`. It retries its API silently until all retries are
+//! used up, so no further session is started. It reports tokens but no cost.
 
 mod home;
 mod record;
@@ -136,7 +135,7 @@ fn build_settings(allowance: SessionAllowance, has_key: bool) -> Value {
     if let Some(turns) = allowance.turns {
         settings["model"] = json!({"maxSessionTurns": turns});
     }
-    // Without a choice it refuses to run, though there is nothing to choose from.
+    // Without a selected login it refuses to run, although there is only one.
     if has_key {
         settings["security"] = json!({"auth": {"selectedType": "gemini-api-key"}});
     }

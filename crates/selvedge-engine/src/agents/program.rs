@@ -140,7 +140,7 @@ pub(super) fn send_line(activities: &ActivitySender, line: &[u8]) {
     }
 }
 
-/// Writes the program's standard input to a file beside its output.
+/// Writes the program's standard input to a file next to its output.
 pub(super) async fn write_prompt_file(request: &SessionRequest) -> Result<PathBuf, SessionOutcome> {
     let path = prompt_path(request);
     match tokio::fs::write(&path, request.prompt.full_text()).await {

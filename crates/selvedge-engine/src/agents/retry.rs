@@ -33,8 +33,8 @@ impl Default for Backoff {
 pub(super) const BUSY_RETRIES: u32 = 6;
 
 impl Backoff {
-    /// Waits for a busy server that does not say when it will accept requests: one to a few minutes in
-    /// total, because a limit per minute does not pass within seconds.
+    /// Waits for a busy server that does not announce when it will accept requests: one to a few minutes in total,
+    /// because a limit per minute does not pass within seconds.
     pub const BUSY: Self = Self {
         base: Duration::from_secs(10),
         cap: Duration::from_mins(1),
@@ -99,8 +99,8 @@ pub(super) fn is_transient(status: u16) -> bool {
     is_fault || matches!(status, 408 | 425 | 429)
 }
 
-/// Whether this status says that the server is busy or that a rate limit is reached: it will answer
-/// later, but usually not within seconds.
+/// Whether this status means that the server is busy or that a rate limit is reached: it will
+/// answer later, but usually not within seconds.
 pub(super) fn is_busy(status: u16) -> bool {
     matches!(status, 429 | 503 | 529)
 }

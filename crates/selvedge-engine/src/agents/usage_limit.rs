@@ -118,7 +118,7 @@ fn parse_time(text: &str, now: &Zoned) -> Option<Timestamp> {
     Some(next.timestamp())
 }
 
-/// `12:16` `pm`, `12:16pm`, `3pm`, `15:45`. A bare number is no time.
+/// `12:16` `pm`, `12:16pm`, `3pm`, `15:45`. A bare number is not a time.
 fn parse_clock(word: &str, next: Option<&str>) -> Option<Time> {
     let word = word.trim_end_matches('.');
     let (clock, half) = match word.strip_suffix("am").map(|it| (it, "am")) {

@@ -7,7 +7,7 @@ use selvedge_digest::TestSummary;
 
 use super::reports::ParsedReport;
 
-/// What a test command has shown.
+/// Evidence that a test command executed tests.
 #[derive(Debug, PartialEq)]
 pub(super) struct EvidenceAssessment {
     /// The source that the assessment relies on.

@@ -92,7 +92,7 @@ pub struct CheckOutcome {
     pub analysis: Option<Analysis>,
     /// Results of its tests, from the runner's report if there is one, else from its output.
     pub tests: Option<TestSummary>,
-    /// What the status is based on.
+    /// The basis of the status.
     pub evidence: Evidence,
     /// Cleanup of its processes, if it started any.
     pub processes: Option<ProcessCleanup>,

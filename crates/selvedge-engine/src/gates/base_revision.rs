@@ -165,7 +165,7 @@ impl BaseRevision {
             limit,
             rerun_failed: true,
             expected: ExpectedChanges::new(expect_test_changes),
-            // All of it was compiled here, from the revision's files.
+            // All compiled code was built here, from the revision's files.
             started_at: i64::MIN,
             progress,
             cancel,
@@ -183,7 +183,7 @@ impl BaseRevision {
         Ok(crossed)
     }
 
-    /// Snapshots of the workspace then and now, for inspecting the changes. They are stored beside the revision and
+    /// Snapshots of the workspace then and now, for inspecting the changes. They are stored next to the revision and
     /// deleted with it. Blocks.
     ///
     /// # Errors

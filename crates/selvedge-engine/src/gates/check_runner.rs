@@ -70,7 +70,7 @@ impl CheckDeadline {
 }
 
 impl VerificationContext {
-    /// The same context with another prefix of names, for runs of checks beside the plan's own.
+    /// The same context with another prefix of names, for further runs of the checks.
     pub(crate) fn with_prefix(&self, what: &str) -> Self {
         Self {
             tag: format!("{}.{what}", self.tag),

@@ -55,7 +55,7 @@ pub(super) struct CrossVerification<'a> {
     pub(super) written: BTreeSet<String>,
 }
 
-/// What the crossed runs replace.
+/// The files that the crossed runs replace.
 #[derive(Debug, Default)]
 pub(super) struct Originals {
     /// The changed files that are not on the work side alone.

@@ -118,7 +118,7 @@ impl DependencyInstaller<'_> {
     }
 
     /// Installs dependencies in a verification room, without the workspace's installed tools; `folders` are those that
-    /// should exist then.
+    /// should exist afterwards.
     async fn install_in_room(
         &self,
         open: &OpenVerificationRoom,
@@ -164,10 +164,10 @@ impl DependencyInstaller<'_> {
     }
 }
 
-/// What the setup has installed.
+/// Files that the setup has installed.
 enum InstallOutcome {
     All,
-    /// All but these folders, which the setup does not create.
+    /// All folders but these, which the setup does not create.
     AllBut(Vec<String>),
     Failed(String),
 }
@@ -233,7 +233,7 @@ impl StashedFolders {
         let mut unmoved = BTreeSet::new();
         for folder in &folders {
             let (from, to) = (root.join(folder), stash_path(&root.join(folder)));
-            // After an interruption here, the folder that is aside already is complete, and the other is not.
+            // After an interruption here, the folder that was moved aside is complete, and the other one is not.
             if to.symlink_metadata().is_ok() {
                 let _ = remove_all(&from);
             } else {

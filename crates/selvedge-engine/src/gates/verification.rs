@@ -45,7 +45,7 @@ use crate::workspace::ProtectedSession;
 const SYNTAX_CHECK_LABEL: &str = "changed files";
 /// Label of the check of the agent's tool calls.
 const TOOL_CALL_CHECK_LABEL: &str = "tool calls";
-/// Maximum number of absent files that a reason names.
+/// Maximum number of absent files that are named in a reason.
 const MAX_NAMED_ABSENT_FILES: usize = 3;
 
 /// One verification.
@@ -73,8 +73,8 @@ pub struct Verification {
     pub supervisor: Supervisor,
     /// The trees that are judged and compared, if there are snapshots.
     pub trees: Option<VerificationTrees>,
-    /// The trees between which files changed, if these are only inspected: they decide nothing, and nothing is
-    /// reverted.
+    /// The trees to compare if changes are only inspected: nothing is reverted, and the verdict does not depend on
+    /// them.
     pub base_trees: Option<VerificationTrees>,
     /// Files that the attempt may not change; `None` disables the guard.
     pub protection: Option<Protection>,
@@ -181,8 +181,8 @@ pub async fn verify(
     })
 }
 
-/// Adds to failed checks which ignored files of the attempt are not there when checks run: those that the output
-/// mentions, else any.
+/// Adds a note to failed checks that names ignored files of the attempt which are absent while checks run: those that
+/// the output mentions, or else any.
 fn mention_absent_files(absent: &[PathBuf], checks: &mut [CheckReport]) {
     for check in checks.iter_mut().filter(|check| check.status.is_failure()) {
         let is_named = |path: &&PathBuf| {
@@ -266,7 +266,7 @@ async fn run_checks(
             Ok((findings, written, is_settled))
         },
         verification.check_syntax(trees.as_ref(), deadline.end(), cancel),
-        // Only needed if the checks pass, so an error is none yet.
+        // The result is only needed if the checks pass, so an error is ignored for now.
         async { Ok(verification.find_originals(&place, trees.as_ref()).await) },
     )?;
     let out_of_time = deadline.remaining().is_zero();
@@ -487,7 +487,7 @@ impl Verification {
         }
     }
 
-    /// Whether a report passes once it is completed with the baseline's results.
+    /// Whether a report passes after it is completed with the baseline's results.
     fn is_passing_after_completion(&self, report: &Report) -> bool {
         let mut completed = report.clone();
         for (index, check) in completed.checks.iter_mut().enumerate() {
@@ -588,8 +588,8 @@ fn parallel_groups(steps: &[Step]) -> impl Iterator<Item = &[Step]> {
     steps.chunk_by(|one, next| one.parallel && next.parallel)
 }
 
-/// Converts outcomes to records of the report. Output was redacted as it came; what a runner or a plug-in wrote to
-/// files is redacted here.
+/// Converts outcomes to records of the report. Output was redacted when it was read; text from files of a runner or a
+/// plug-in is redacted here.
 pub(super) fn check_reports(
     steps: &[Step],
     findings: Vec<CheckOutcome>,
@@ -617,7 +617,7 @@ fn report_status(
         _ if out_of_time && timed_out => ReportStatus::Timeout,
         ReportSummary { failed: 1.., .. } => ReportStatus::Fail,
         ReportSummary { errors: 1.., .. } => ReportStatus::Error,
-        // A plan of which no check was run has proved nothing.
+        // If no check was run, nothing is verified.
         ReportSummary { passed: 0, .. } => ReportStatus::AutoPass,
         _ => ReportStatus::Pass,
     }

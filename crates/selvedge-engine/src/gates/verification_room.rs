@@ -105,7 +105,7 @@ impl VerificationRoomSlot {
 
 /// Removes the verification room of a finished run, or of other checks that ran in it.
 pub fn remove_verification_room(origin: &Workspace, run_dir: &Path) {
-    // What cannot be removed now is removed by `selvedge gc`.
+    // If this fails, `selvedge gc` removes it.
     let _ = VerificationRoom::remove(origin, &run_dir.join(FOLDER));
 }
 
@@ -168,7 +168,7 @@ pub(super) struct EnteredRoom {
 }
 
 impl VerificationTrees {
-    /// Changes `trees` to those of the room: the judged tree there is the attempt's without the ignored files that it
+    /// Changes `trees` to those of the room, where the judged tree is the attempt's without the ignored files that it
     /// created or changed.
     pub(super) async fn enter_verification_room(
         &mut self,

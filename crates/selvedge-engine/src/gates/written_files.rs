@@ -16,7 +16,7 @@ const DOING: &str = "cannot compare the files around the checks";
 /// Files that were written while checks ran.
 #[derive(Debug)]
 pub(super) struct WrittenFiles {
-    /// Those of the test side and of installed tools.
+    /// Written files of the test side and of installed tools.
     pub(super) found: BTreeSet<String>,
     /// Whether no file of any kind was written.
     pub(super) is_same: bool,

@@ -52,8 +52,8 @@ impl PooledSupervisor {
     pub(super) fn start(supervisor: &Supervisor, tag: &str) -> io::Result<Self> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        // The environment is empty, because it needs none. The tag is an argument, because nobody can read a
-        // supervisor's environment.
+        // The environment is empty, because it needs none. The tag is an argument, because a supervisor's environment
+        // cannot be read.
         let mut command = tokio::process::Command::new(&supervisor.program);
         command
             .arg0(SUPERVISOR_NAME)

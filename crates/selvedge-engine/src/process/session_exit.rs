@@ -20,7 +20,7 @@ pub struct SessionExit {
     pub exit: Option<ProcessExit>,
     /// When we asked it to stop, if we did: later output may be a consequence of that.
     pub stopped_at: Option<Instant>,
-    /// What happened to its process tree.
+    /// How its process tree ended.
     pub tree: TreeReport,
     /// From just before the program's start until its tree was gone.
     pub wall: Duration,
@@ -70,7 +70,7 @@ impl ProcessExit {
     }
 }
 
-/// What happened to a process tree.
+/// How a process tree ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[must_use]
 pub struct TreeReport {

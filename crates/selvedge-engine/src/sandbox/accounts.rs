@@ -1,4 +1,4 @@
-//! The homes of accounts: `HOME` may name another folder than the one in which programs such as ssh search.
+//! The homes of accounts. Programs such as ssh use the account's home, which may differ from `HOME`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -17,7 +17,7 @@ struct Account<'t> {
     shell: &'t str,
 }
 
-/// The homes of this user, of the user who became this one by `sudo`, and for root of everybody with a shell.
+/// The homes of this user, of the user who ran `sudo`, and for root, of all users with a shell.
 pub(super) fn readable_homes(sudo_user: Option<&OsString>) -> Vec<PathBuf> {
     let accounts = fs::read_to_string(ACCOUNTS).unwrap_or_default();
     let own = rustix::process::geteuid().as_raw();

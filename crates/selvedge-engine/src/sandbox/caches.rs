@@ -1,7 +1,7 @@
-//! Caches of tools. Checks use the caches of the home, so no agent may write these: agents get folders of their own
-//! below Selvedge's state directory, which are mounted at the paths of the home's caches. The paths remain the same,
-//! so an agent's build output is still valid for a check. Where mounts are impossible (Landlock), and where the home
-//! lacks a common cache, an environment variable directs the tool to the agent's folder.
+//! Caches of tools. Checks use the caches of the home, so no agent may write to these: agents get folders of their own
+//! below Selvedge's state directory, which are mounted at the paths of the home's caches. The paths remain the same, so
+//! an agent's build output is still valid for a check. Where mounts are impossible (Landlock), and where the home lacks
+//! a common cache, an environment variable directs the tool to the agent's folder.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -164,7 +164,7 @@ pub(super) fn check_cache_access(
     access
 }
 
-/// Links the programs and settings of a cache into a folder that replaces it.
+/// Links the programs and settings of a cache into the folder that replaces the cache.
 fn link_installed(installed: &[PathBuf], home: &Path, folder: &Path) {
     for path in installed {
         let below = path.strip_prefix(home).ok();

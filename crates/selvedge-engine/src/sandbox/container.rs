@@ -1,5 +1,5 @@
-//! Sandbox by a container engine: every session gets its own container, from a local image. Of this machine it
-//! contains only the plan's paths, each at its own path.
+//! Sandbox by a container engine: every session gets its own container, from a local image. The container has only the
+//! plan's paths of this machine, each at its own path.
 //!
 //! Images are never pulled, and the engine's data of a container is removed with it. The engine is searched only in
 //! system folders, as `bwrap` is.
@@ -186,7 +186,7 @@ impl ContainerPlan {
         }
     }
 
-    /// The calling user, so that files in the workspace remain theirs; root without most capabilities.
+    /// The calling user, so that the user still owns files in the workspace; root loses most capabilities.
     fn user_arguments(&self) -> Vec<OsString> {
         let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
         let ids = format!("{}:{}", user.as_raw(), group.as_raw());

@@ -8,7 +8,7 @@ use selvedge_core::redact::{Redactor, is_secret_name};
 /// Larger files are hidden unread.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
-/// Settings that are named like secrets, and are not.
+/// Settings that have names of secrets but contain none.
 const HARMLESS_KEYS: &[&str] = &[
     "always-auth",
     "auth-type",

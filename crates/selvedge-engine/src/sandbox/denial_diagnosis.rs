@@ -58,9 +58,9 @@ const NO_NETWORK_MESSAGES: &[&str] = &[
     "UnknownHostException",
 ];
 
-/// Messages about a system call that the filter refuses, but no file's permissions.
+/// Error messages for a system call that the filter refuses, but not for a file's permissions.
 const REFUSED_CALL_MESSAGES: &[&str] = &["peration not permitted", "EPERM"];
-/// How the same line shows that the call opened a socket or shared memory, or no file.
+/// Signs on the same line that the call opened a socket or shared memory, or no file.
 const REFUSED_CALL_SUBJECTS: &[&str] = &[
     "socket",
     "Socket",
@@ -75,7 +75,7 @@ const REFUSED_CALL_SUBJECTS: &[&str] = &[
     "code: 1,",
 ];
 
-/// What a line of output says about an access.
+/// The access that a line of output reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DenialMessage {
     ReadOnly,
@@ -101,7 +101,7 @@ impl DenialMessage {
 pub(crate) struct SandboxDenial {
     /// A description in one line, with a remedy.
     pub(crate) reason: String,
-    /// The path in the workspace that the verification room has read-only, if it was that.
+    /// The denied path, if the verification room mounts it read-only; relative to the workspace.
     pub(crate) read_only: Option<PathBuf>,
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
                 way_out("checks")
             ).into());
         }
-        // A program that warns about a file goes on without it.
+        // A program that only warns about a file continues without it.
         let is_warning = line.contains("Warning: ") || line.contains("warning: ");
         let Some(message) = DenialMessage::of(line).filter(|_| !is_warning) else {
             continue;
@@ -195,7 +195,7 @@ fn subjects_in(line: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns whether a line of output names a relative path at or below a place by this name.
+/// Returns whether a line of output names this relative path, or one below it.
 fn names_place(line: &str, name: &str) -> bool {
     let is_end = |c: char| c.is_whitespace() || "'\"`():,;=<>[]{}‘’“”".contains(c);
     line.match_indices(name).any(|(at, name)| {
@@ -282,8 +282,8 @@ impl WorkspaceSandbox {
         writable && (is_read_only || own.backend == SandboxBackend::Landlock)
     }
 
-    /// The path of the workspace that a line of output about a read-only file system names, if the verification room has
-    /// it read-only. The path is relative to the workspace.
+    /// The path that a line of output about a read-only file system names, if the verification room mounts it
+    /// read-only. Relative to the workspace.
     fn read_only_place(&self, line: &str) -> Option<PathBuf> {
         let own = &*self.inner;
         let mounts = &own.verification_room.as_ref()?.mounts;
@@ -302,7 +302,7 @@ impl WorkspaceSandbox {
             subjects.is_empty() && name.to_str().is_some_and(|name| names_place(line, name))
         };
         let by_path = |place: &&&Path| is_absolute(place) || is_named(place.as_os_str());
-        // A path may be relative to the folder above the place.
+        // A path may be relative to the parent folder.
         let by_name = |place: &&&Path| place.file_name().is_some_and(is_named);
         let found = places.iter().find(by_path);
         let found = found.or_else(|| places.iter().rev().find(by_name));

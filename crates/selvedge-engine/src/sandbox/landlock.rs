@@ -1,7 +1,7 @@
 //! Sandbox by the kernel's Landlock, which this process applies to itself and all its future children.
 //!
 //! Landlock only grants access, and to whole subtrees. So everything around a masked path is granted piece by piece,
-//! and files that are created beside it later are not granted: too little rather than too much.
+//! and files that are created next to it later are not accessible: the restriction is rather too strict than too lax.
 
 use std::fs;
 use std::io;
@@ -29,7 +29,7 @@ const DEVICES: &[&str] = &[
     "/dev/tty",
 ];
 
-/// Terminals, old and new ones: Landlock cannot tell them apart.
+/// Terminals, existing and future ones: Landlock cannot distinguish them.
 const TERMINALS: &[&str] = &["/dev/ptmx", "/dev/pts"];
 
 /// Shared memory that builds write to.
@@ -142,7 +142,7 @@ struct LandlockGrants {
 }
 
 impl LandlockGrants {
-    /// Grants a listed path, also inside of a denied one, but no denied path below it.
+    /// Grants a listed path, even inside of a denied one, without denied paths below it.
     fn grant_explicit(&mut self, path: &Path, access: BitFlags<AccessFs>) {
         let below = |barred: &&PathBuf| barred.as_path() != path && barred.starts_with(path);
         let below = self.denied.iter().filter(below).cloned().collect();

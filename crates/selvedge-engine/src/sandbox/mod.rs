@@ -213,7 +213,7 @@ impl WorkspaceSandbox {
         let workspace = own.workspace.as_os_str();
         let is_named = command.argv.iter().any(|word| word == workspace);
         let shown = shown.chain(is_named.then(|| own.workspace.clone()));
-        // A container has services of its own, and no folder of this machine's.
+        // A container has its own folder of services, not this machine's.
         let services = Some(SandboxPaths::shown_in_run()).filter(|_| !own.backend.is_container());
         let services: Vec<PathBuf> = services.unwrap_or_default();
         let links = services
@@ -327,7 +327,7 @@ impl WorkspaceSandbox {
         steering.filter(|it| !is_excepted(&it.path)).collect()
     }
 
-    /// Those of them that do not exist, in folders of the user that a session may write.
+    /// The missing ones among these paths, in folders of the user that a session may write to.
     fn missing_paths(
         &self,
         steering: &[SteeringPath],
@@ -422,7 +422,7 @@ impl WorkspaceSandbox {
         }
     }
 
-    /// Folders outside of the workspace with the tools' results of it, so that a verification room can have its own.
+    /// Folders outside of the workspace in which tools store results of it; a verification room gets its own ones.
     pub(crate) fn result_caches(&self) -> Vec<ResultCache> {
         let own = &*self.inner;
         if own.profile == SandboxProfile::Strict {

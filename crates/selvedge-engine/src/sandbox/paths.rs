@@ -1,5 +1,5 @@
 //! Paths that sandboxes treat specially: the list of `places.txt`, resolved for a home and an environment. Only
-//! existing paths are returned; nothing is created unless the name says so.
+//! existing paths are returned; nothing is created, except by functions with `create` in their names.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -79,7 +79,8 @@ const BUILD_OUTPUT_VARIABLES: &[&str] = &[
     "VIRTUAL_ENV",
 ];
 
-/// The variables among them for compiled code and results, and the extensions of files in workspaces that use these.
+/// Those of these variables that name folders of compiled code and results, and the extensions of files in workspaces
+/// that use them.
 const RESULT_CACHE_VARIABLES: &[(&str, &[&str])] = &[
     ("CARGO_TARGET_DIR", &["Cargo.toml"]),
     ("GOCACHE", &["go.mod"]),
@@ -165,7 +166,7 @@ impl SandboxPaths {
             .collect()
     }
 
-    /// The same folders one by one, with those that do not exist.
+    /// The same folders one by one, including missing ones.
     pub(super) fn tool_caches(&self) -> Vec<ToolCache> {
         let named = BUILD_OUTPUT_VARIABLES.iter().filter_map(|name| {
             Some(ToolCache {
@@ -277,8 +278,8 @@ impl SandboxPaths {
         .collect()
     }
 
-    /// What links in the folders of the search path lead to: the installations of the programs, as paths and whether they
-    /// are folders.
+    /// The installations of programs that links in the folders of the search path lead to: paths, and whether they are
+    /// folders.
     fn linked_programs(&self) -> Vec<(PathBuf, bool, bool)> {
         let Some(home) = self.own_home() else {
             return Vec::new();
@@ -361,7 +362,7 @@ impl SandboxPaths {
             .collect()
     }
 
-    /// The home, unless it is a folder that everything is in.
+    /// The home, unless it is the root or another folder with everything in it.
     pub(super) fn own_home(&self) -> Option<PathBuf> {
         let home = self.home.clone()?;
         (home.parent().is_some() && !is_temporary_folder(&home)).then_some(home)
@@ -388,8 +389,8 @@ impl SandboxPaths {
             .collect()
     }
 
-    /// The same, after creating the folders that the agent would create itself but cannot, because their parent is not
-    /// writable.
+    /// The same paths, after creating the folders that the agent would create itself but cannot, because their parent
+    /// is not writable.
     pub(super) fn create_agent_paths(&self, kind: AgentKind, program: &str) -> Vec<PathBuf> {
         let names = agent_names_of(kind, program);
         let is_known = names.len() == 1;
@@ -492,7 +493,7 @@ fn agent_names_of(kind: AgentKind, program: &str) -> Vec<&'static str> {
         return agent_names().filter(|name| *name == kind.name()).collect();
     }
     let is_meant = |name: &&str| program.split(['-', '_', '.']).any(|part| part == *name);
-    // A kind such as `acp` keeps nothing: it is part of many names.
+    // A kind such as `acp` has no paths of its own: the text is part of many names.
     let keeps_data = |name: &&str| section_lines(name).next().is_some();
     let meant: Vec<_> = agent_names().filter(is_meant).filter(keeps_data).collect();
     if meant.is_empty() {
@@ -565,7 +566,7 @@ pub(super) fn absolute_path_variable(environment: &EnvironmentMap, name: &str) -
 /// The canonical path, if it exists.
 #[allow(clippy::needless_pass_by_value, reason = "it maps what iterators give")]
 pub(super) fn canonical(path: PathBuf) -> Option<PathBuf> {
-    // Most paths are missing, which one call finds; resolving a path takes one for each of its components.
+    // Most paths are missing, which a single call detects; resolving a path takes a call for each component.
     path.exists().then(|| path.canonicalize().ok()).flatten()
 }
 

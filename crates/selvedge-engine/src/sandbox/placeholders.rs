@@ -1,7 +1,7 @@
-//! Placeholders for missing files and folders that a session could create, and that would configure programs outside
-//! of its sandbox. A mount needs a mount point, so an empty file or folder takes the missing one's place while sessions
-//! run, read-only for them. Sessions share placeholders: each is recorded and locked, and removed after the last one,
-//! or by a later run if that was killed. A file with other content is the user's and is kept.
+//! Placeholders for missing files and folders that a session could create, and that would configure programs outside of
+//! its sandbox. A mount needs a mount point, so an empty file or folder takes the missing one's place while sessions
+//! run, read-only for them. Sessions share placeholders: each is recorded and locked, and removed after the last
+//! session, or by a later run if that session was killed. A file with other content is the user's and is kept.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -40,7 +40,7 @@ struct Placeholder {
 }
 
 impl Placeholders {
-    /// Creates those that are missing. A path in a folder that this user cannot write needs none.
+    /// Creates the missing ones. A path in a folder that this user cannot write to needs none.
     pub(crate) fn create(missing: &[MissingPath], records: &Path) -> io::Result<Self> {
         let mut placeholders = Self::default();
         if missing.is_empty() {
@@ -72,7 +72,7 @@ impl Placeholders {
 impl Drop for Placeholders {
     fn drop(&mut self) {
         for placeholder in &self.held {
-            // What cannot be removed now is removed by a later run.
+            // A later run removes it if this fails.
             let _ = placeholder.remove_if_unused();
         }
     }
@@ -244,7 +244,7 @@ mod tests {
         assert!(folder.join("tool").exists());
     }
 
-    /// A supervisor that is killed releases its locks and nothing else.
+    /// A killed supervisor releases its locks and does nothing else.
     #[test]
     fn placeholders_of_killed_sessions_are_removed_later() {
         let root = tempfile::tempdir().unwrap();

@@ -89,7 +89,7 @@ impl SandboxPlan {
             let Some(above) = nearest_place(&places, &path).map(Path::to_owned) else {
                 continue;
             };
-            // A folder that is mounted from elsewhere is not the one that the pin is meant for.
+            // The pin is for the original folder, not for one that is mounted there.
             let is_own = self.mount_source(&above) == above;
             if !is_own || places.get(&above) != Some(&PathAccess::Write) {
                 continue;

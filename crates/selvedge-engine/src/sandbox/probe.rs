@@ -41,7 +41,7 @@ const FILE: &str = "file";
 /// The attempts.
 #[derive(Debug, Serialize, Deserialize)]
 struct ProbeAttempts {
-    /// Must be writable; a sandbox in which not even this can be written is useless.
+    /// Must be writable: otherwise the sandbox is useless.
     workspace: PathBuf,
     /// A file that must not be created.
     outside: PathBuf,
@@ -158,7 +158,8 @@ pub(super) async fn run_probe(
         }
     };
     let mut done = results.map_err(ProbeError::NoResult)?;
-    // A file that was written in a place that is not shared with this machine does not reach it.
+    // Writing succeeds in a folder that is not shared with this machine, but the file is not
+    // created here.
     done.wrote_outside = fs::remove_file(&attempts.outside).is_ok();
     done.wrote_cache = attempts
         .cache
@@ -198,7 +199,7 @@ fn evaluate(
     if !done.wrote_inside {
         return Err(ProbeError::WorkspaceReadOnly);
     }
-    // A sandbox that does not deny these two is not one.
+    // A sandbox has to deny at least these two.
     if done.wrote_outside {
         let path = outside.to_owned();
         return Err(ProbeError::FileWritable { path });

@@ -1,8 +1,8 @@
 //! System calls that no build needs and that circumvent sandboxes of files: they fail with EPERM. Namespaces and
 //! mounts are not among them, so that a program can create sandboxes of its own inside.
 //!
-//! A filter sees numbers, but neither paths nor files. So it cannot refuse `chmod` outside of the writable paths alone,
-//! which Landlock does not refuse.
+//! A filter sees numbers, but neither paths nor files. So it cannot refuse `chmod` only outside of the writable paths;
+//! Landlock cannot either.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -92,8 +92,8 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SocketAccess {
     Any,
-    /// Those that a network namespace separates from other ones: others, such as those to the host of a virtual machine
-    /// (vsock), reach outside of it.
+    /// Address families that a network namespace isolates. Others, such as vsock to the host of a virtual machine,
+    /// reach outside of it.
     OwnNamespace,
     /// Those between processes of this machine.
     Local,
@@ -132,7 +132,7 @@ pub(super) fn install_filter(plan: &SandboxPlan) -> io::Result<()> {
     };
     let mut rules = block(BLOCKED_SYSCALLS);
     let mut requests = vec![TIOCSTI, TIOCLINUX];
-    // Limits of another process, such as its time on the processor, after which the kernel ends it.
+    // Limits of another process, such as CPU time, after which the kernel ends it.
     let is_other = condition(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, 0)?;
     let is_change = condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
     let limits = SeccompRule::new(vec![is_other, is_change]).map_err(io::Error::other)?;

@@ -99,7 +99,7 @@ pub async fn set_up_sandboxes(
         };
     }
     let state = scene.state.clone();
-    // What cannot be removed now may be next time.
+    // If this fails, the next run tries again.
     let _ = tokio::task::spawn_blocking(move || remove_abandoned(&state)).await;
     let mut remembered = ProbeCache::load(&scene.state);
     for (sessions, profile, slot) in [

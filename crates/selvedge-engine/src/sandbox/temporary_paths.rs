@@ -136,7 +136,7 @@ fn installation_root(path: &Path) -> Option<PathBuf> {
     let root = above
         .filter(|_| is_named(root, PROGRAM_FOLDERS))
         .unwrap_or(root);
-    // A program beside temporary files is shown alone.
+    // Of a program among temporary files, only the program itself is shown.
     let root = if is_temporary_folder(root) {
         path
     } else {

@@ -1,7 +1,7 @@
 //! Copies a complete workspace into another folder, and imports snapshots that were taken in a copy.
 //!
 //! The copy has everything, including ignored files and the `.git` directory, because checks need what is built and
-//! installed in a workspace. It has another shadow directory. Trees have the same id in both, because an id is a hash
+//! installed in a workspace. It has its own shadow directory. Trees have the same id in both, because an id is a hash
 //! of the bytes.
 
 use std::fs::DirBuilder;

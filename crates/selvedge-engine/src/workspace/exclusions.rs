@@ -80,7 +80,7 @@ pub struct ExcludedPath {
     /// Relative to the workspace.
     pub path: PathBuf,
     pub reason: ExclusionReason,
-    /// In bytes; `None` for a folder, which is not measured.
+    /// In bytes; `None` for a folder: its size is not determined.
     pub size: Option<u64>,
 }
 

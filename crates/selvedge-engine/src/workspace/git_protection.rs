@@ -1,6 +1,7 @@
 //! Keeps the user's git directories out of reach of the code that agents and checks run: those of the workspace's
 //! repository, of its linked work trees, of submodules and of nested repositories, and the paths in the work tree that
-//! they obey. Git executes what is in them, outside of any sandbox, at the user's next `git status`.
+//! git obeys because of their settings. Git would execute hooks and commands in them, outside of any sandbox, at the
+//! user's next `git status`.
 //!
 //! - With a sandbox that can mount, a session works with private copies, mounted in place of the originals
 //!   ([`GitProtection::mounts`]). Objects of the originals can be read.
@@ -43,18 +44,18 @@ const DOING: &str = "protect the git directory";
 const MAX_PRIVATE_COPIES: usize = 64;
 /// Maximum number of files in a folder of hooks that gets a private copy; a larger one is read-only.
 const MAX_TARGET_FILES: usize = 500;
-/// What makes a folder a git directory, and the settings that it would have.
+/// Files and folders by which git recognizes a git directory, and its settings.
 const BARE_FILES: [&str; 3] = ["HEAD", "commondir", "config"];
 
 /// The code that a session runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProtectedSession {
-    /// Its commits are taken over. New `.git` entries are moved out of the work tree.
+    /// An agent: its commits are taken over. New `.git` entries are moved out of the work tree.
     Agent,
-    /// Its changes of git directories are discarded. New `.git` entries stay in ignored folders: builds fetch
+    /// Checks: changes of git directories are discarded. New `.git` entries stay in ignored folders: builds fetch
     /// dependencies there, and the user's git does not enter them.
     Check,
-    /// Installs dependencies: the same, but all new `.git` entries stay.
+    /// Installation of dependencies: as for checks, but all new `.git` entries stay.
     Setup,
 }
 
@@ -66,7 +67,7 @@ pub(crate) struct GitProtection {
     workspace: PathBuf,
     /// Folder of the copies.
     folder: PathBuf,
-    /// Folder of what is moved out of the work tree; created when it is needed.
+    /// Folder for entries that are moved out of the work tree; created when needed.
     aside: PathBuf,
     is_mounted: bool,
     session: ProtectedSession,
@@ -263,7 +264,7 @@ impl GitProtection {
         let is_inside =
             |path: &PathBuf| path.ancestors().skip(1).any(|above| found.contains(above));
         let all = found.iter().filter(|path| !is_inside(path));
-        // One in which the workspace is cannot be replaced by another one.
+        // A git directory that contains the workspace cannot be replaced by a copy.
         all.filter(|path| !self.workspace.starts_with(path))
             .cloned()
             .collect()
@@ -446,8 +447,8 @@ impl GitProtection {
         shown.trim_end_matches('/').to_owned()
     }
 
-    /// Moves new `.git` entries, and what makes a folder a bare repository, out of the work tree, and restores changed
-    /// pointers and links.
+    /// Moves new `.git` entries, and the files that make a folder a bare repository, out of the work tree; restores
+    /// changed pointers and links.
     fn restore_entries(&self, notes: &mut Vec<String>) {
         let mut now = match GitEntries::find(&self.workspace) {
             Ok(now) => now,
@@ -525,7 +526,7 @@ impl GitProtection {
                 Some(backup) if self.is_mounted && backup.is_in_place() => {}
                 Some(backup) => self.restore_copy(backup, notes),
                 None if path.symlink_metadata().is_ok() => {
-                    // A link above it would lead to a folder of somebody else.
+                    // A link above it would lead to a folder outside of the workspace.
                     let path = self.first_link_above(path).unwrap_or_else(|| path.clone());
                     let below = path
                         .strip_prefix(&self.workspace)

@@ -1,5 +1,5 @@
 //! Remembers the content of stored trees, so that git need not list what this process has stored or read before. The id
-//! of a tree is the hash of its content, so what is remembered stays true.
+//! of a tree is the hash of its content, so an entry never becomes wrong.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use selvedge_core::model::TreeId;
 
 use super::target::RestoreTarget;
 
-/// A run works on the tree that it began from, that of the attempt, and at times a composed one.
+/// A run uses the tree that it began from, the attempt's, and sometimes a composed one.
 const MAX_TREES: usize = 4;
 /// Maximum number of files of all remembered trees together: about 15 MB. Larger trees are read from git.
 const MAX_FILES: usize = 100_000;
@@ -37,8 +37,8 @@ impl TreeCache {
         files <= MAX_FILES
     }
 
-    /// Remembers a tree, and forgets the one whose last use is the longest ago. `content` is called unless the tree is
-    /// known. A tree that is too large is not remembered.
+    /// Remembers a tree, and removes the least recently used one. `content` is called unless the tree is known. A tree
+    /// that is too large is not remembered.
     pub(super) fn put(
         &self,
         tree: &TreeId,

@@ -3,7 +3,7 @@
 //!
 //! Files come from snapshots. Folders of installed tools are those of the workspace, mounted read-only. Build output
 //! stays in the room, including what tools store outside of the workspace, and every tree begins with the output that
-//! was kept before the agent began: no run of the checks reads what another run wrote.
+//! was kept before the agent began, so no run of the checks reads what another run wrote.
 //!
 //! Code that runs in the room is hostile and may leave anything in it, including links. Therefore the room is only
 //! written to after a snapshot was restored, by paths whose parents are then known to be folders.
@@ -75,7 +75,7 @@ struct VerificationRoomState {
     installed: BTreeSet<PathBuf>,
     /// Tool folders that are copied instead of mounted.
     copied: BTreeSet<PathBuf>,
-    /// Whether all files of the workspace were committed, once it was asked. No agent had worked there by then.
+    /// Whether all files of the workspace were committed before an agent worked there; determined on first use.
     is_committed: Option<bool>,
     /// Fingerprints of kept build output and kept result caches.
     build_output: FileFingerprints,
@@ -244,8 +244,8 @@ impl VerificationRoom {
         self.mark_committed(&mut state)
     }
 
-    /// Records whether kept output was built from committed files only: then the next room may use it. No agent has
-    /// worked in the workspace since the room was created.
+    /// Records whether kept output was built from committed files only: then the next room may use it. Must be called
+    /// before an agent works in the workspace.
     fn mark_committed(&self, state: &mut VerificationRoomState) -> Result<(), WorkspaceError> {
         let marker = self.folder.join(COMMITTED_MARKER);
         let has_output = !state.build_output.is_empty() || !state.results.is_empty();
@@ -281,14 +281,14 @@ impl VerificationRoom {
     }
 
     /// Makes the room equal to a tree. Unless the checks last ran on the same tree, everything that they wrote is
-    /// removed: build output is reset to the kept one, and `.git` is a fresh copy.
+    /// removed: build output is reset to the kept one, and `.git` is copied again.
     pub(crate) fn enter(&self, tree: &TreeId) -> Result<EnteredTree, WorkspaceError> {
         let mut state = self.state();
         let is_same = state.entered.as_ref() == Some(tree);
         state.entered = None;
         let mut survey = None;
         if !is_same {
-            // The rules of the fresh copy decide what is build output.
+            // The ignore rules of the new copy decide what is build output.
             refresh_git_dir(&self.origin, &self.folder)?;
             let found = self
                 .snapshots

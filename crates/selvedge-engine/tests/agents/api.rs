@@ -143,7 +143,7 @@ async fn the_cost_of_a_call_that_breaks_off_is_at_least_what_the_api_reported() 
     assert_eq!(outcome.cost.source, CostSource::Unknown);
     assert!(outcome.cost.at_least() >= MicroUsd(3_000), "{outcome:?}");
 
-    // What complete calls cost is not lost when a later one breaks off.
+    // The cost of complete calls is counted even if a later call breaks off.
     let server = ModelServer::start([write("a").usage(1_000, 50), ScriptedTurn::drop_after(0)]);
     request.agent.base_url = Some(format!("{}{}", server.url(), model.1));
     let outcome = session(&request).await;

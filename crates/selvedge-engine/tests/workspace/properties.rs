@@ -108,7 +108,7 @@ impl fmt::Display for Seen {
     }
 }
 
-/// What a workspace remembers of trees that it has stored is what git reads of them.
+/// The cached content of stored trees equals what git reads.
 fn all_remembered_is_stored(
     fixture: &WorkspaceFixture,
     workspace: &Workspace,

@@ -1,5 +1,5 @@
-//! Server-sent events of a task: the journal from where the client left off, the task's row whenever it
-//! changes, and the live activity of its worker.
+//! Server-sent events of a task: the journal after the client's last event, the task's row whenever it changes, and the
+//! live activity of its worker.
 //!
 //! A watcher reads the store at its own pace after a notification. A slow one misses only activity, and never
 //! slows a worker down.

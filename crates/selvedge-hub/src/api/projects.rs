@@ -1,5 +1,5 @@
-//! Projects: creating, listing, changing and deleting them. That is for administrators of the default project; a token
-//! of another project sees only its own.
+//! Projects: creating, listing, changing and deleting them. Only administrators of the default project may do this; a
+//! token of another project can read its own.
 
 use std::sync::Arc;
 

@@ -52,7 +52,7 @@ pub(super) fn branch_of(body: &str) -> Option<String> {
     serde_json::from_str::<Named>(body).ok()?.revision
 }
 
-/// Adds what is known from the statistics of the task's run.
+/// Adds the data from the statistics of the task's run.
 pub(super) fn apply_stats(row: &mut TaskListItem, stats: &RunStats) {
     row.model.clone_from(&stats.model);
     // A task that names no agent was run by the worker's default.

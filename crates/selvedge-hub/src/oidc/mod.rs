@@ -35,7 +35,7 @@ const MAX_PAUSE: Duration = Duration::from_mins(1);
 /// Why a person cannot sign in.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SignInError {
-    /// The answer belongs to no sign-in of this browser.
+    /// The answer does not belong to a sign-in of this browser.
     #[error(
         "This sign-in was not started in this browser at {0}, or more than 10 minutes ago. Sign in again."
     )]
@@ -49,7 +49,7 @@ pub(crate) enum SignInError {
     /// The ID token is not valid.
     #[error("The identity provider sent an ID token that is not valid: {0}")]
     IdToken(#[from] IdTokenError),
-    /// The person may not use the hub, or is not described as needed.
+    /// The person may not use the hub, or claims that the hub needs are missing.
     #[error(transparent)]
     Person(#[from] PersonError),
     /// The store cannot be used now.
@@ -80,12 +80,12 @@ pub(crate) struct StartedSignIn {
     pub(crate) cookie: String,
 }
 
-/// The provider's answer, as the browser brings it.
+/// The provider's answer, as the browser sends it.
 #[derive(Debug)]
 pub(crate) struct ProviderAnswer<'a> {
     pub(crate) code: &'a str,
     pub(crate) state: &'a str,
-    /// The issuer (RFC 9207), where the provider sends it.
+    /// The issuer (RFC 9207), if the provider sends it.
     pub(crate) issuer: Option<&'a str>,
     /// The error, instead of a code.
     pub(crate) error: Option<&'a str>,

@@ -1,6 +1,6 @@
-//! A sign-in between its start and the provider's answer. All of it is in a cookie: a random secret, the time, the path
-//! to continue at, and a code that only hubs with the client secret can make. State, nonce and code verifier are derived
-//! from the secret, so the cookie contains none of them.
+//! A sign-in between its start and the provider's answer. Its whole state is in a cookie: a random secret, the time,
+//! the path to continue at, and a code that only hubs with the client secret can make. State, nonce and code verifier
+//! are derived from the secret, so the cookie contains none of them.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +16,7 @@ const CLOCK_TOLERANCE_MS: i64 = 60_000;
 /// Longest path that is kept: with it the cookie is below the limit of browsers.
 const MAX_NEXT_BYTES: usize = 1_024;
 
-/// The key that all hubs with the same client secret derive.
+/// The key, which all hubs with the same client secret derive.
 #[derive(Clone)]
 pub(super) struct SigningKey([u8; 32]);
 
@@ -35,7 +35,7 @@ impl SigningKey {
 
     /// An authentication code of a text under the key; different for each purpose.
     fn code(&self, purpose: &str, text: &str) -> [u8; 32] {
-        // A key of a whole block cannot be refused; the rest of zeros is what HMAC adds to a shorter one.
+        // A key of the block's length is always accepted; HMAC itself pads shorter keys with zeros.
         let mut block = [0; 64];
         block[..self.0.len()].copy_from_slice(&self.0);
         let mut mac = Hmac::<Sha256>::new(&block.into());
@@ -48,7 +48,7 @@ impl SigningKey {
 #[derive(Debug)]
 pub(super) struct PendingSignIn<'a> {
     key: &'a SigningKey,
-    /// The random secret and the time: what all values are derived from.
+    /// The random secret and the time, from which all values are derived.
     seed: String,
     next: String,
 }
@@ -67,7 +67,7 @@ impl<'a> PendingSignIn<'a> {
         }
     }
 
-    /// Reads the value of a cookie; `None` if no hub wrote it, or too long ago.
+    /// Reads the value of a cookie; `None` if it was not written by a hub, or is too old.
     pub(super) fn from_cookie(key: &'a SigningKey, cookie: &str, now: i64) -> Option<Self> {
         let (content, code) = cookie.rsplit_once('.')?;
         let code = URL_SAFE_NO_PAD.decode(code).ok()?;

@@ -1,5 +1,5 @@
-//! A person from the claims of an ID token. Claims are chosen by the provider and partly by its users: they are bounded,
-//! and characters that are invisible or control a terminal are removed.
+//! Creates a person from the claims of an ID token. The provider and partly its users choose the claims, so their
+//! length is limited, and characters that are invisible or control a terminal are removed.
 
 use selvedge_core::sanitize::sanitize_text;
 use selvedge_protocol::{DEFAULT_PROJECT, PersonId};
@@ -105,7 +105,7 @@ pub(super) fn from_claims(settings: &OidcSettings, claims: &Claims) -> Result<Pe
     })
 }
 
-/// The roles of groups, in the order of [`Role::ALL`]; else the default role.
+/// The roles of groups, in the order of [`Role::ALL`]; if there are none, the default role.
 fn roles_of(settings: &OidcSettings, groups: &[&str]) -> Vec<Role> {
     let has = |role: &Role| {
         let of_role = settings.roles.iter().filter(|(it, _)| it == role);

@@ -26,7 +26,7 @@ const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 const MAX_KEYS: usize = 100;
 /// How long the provider's configuration and keys are used before they are read again.
 const DISCOVERY_TTL: Duration = Duration::from_hours(1);
-/// How long a failure to read it is reported without another try: many people may want to sign in at once.
+/// How long a failure to read it is returned without another request, because many people may try to sign in.
 const FAILURE_TTL: Duration = Duration::from_secs(1);
 /// Time until keys that could not be read again are requested once more.
 const KEYS_RETRY: Duration = Duration::from_mins(1);
@@ -82,7 +82,7 @@ struct ErrorDocument {
     error_description: String,
 }
 
-/// What the hub knows of the provider.
+/// Cached data of the provider.
 #[derive(Debug, Default)]
 struct Known {
     discovery: Option<(Instant, Arc<Discovery>)>,
@@ -186,8 +186,8 @@ impl Provider {
         })
     }
 
-    /// The provider's keys. They are read again if the known ones are old, or still those that did not suffice. If they
-    /// cannot be read again, old ones stay in use.
+    /// The provider's keys. They are requested again if the known ones are old, or are the `insufficient` ones. If that
+    /// fails, old ones stay in use.
     pub(super) async fn keys(
         &self,
         insufficient: Option<&Arc<Vec<Jwk>>>,
@@ -256,7 +256,7 @@ impl Provider {
         };
         let (status, body) = send(request).await?;
         if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
-            // Anything else than an error document has no details.
+            // Any other body than an error document has no details.
             let error: ErrorDocument = serde_json::from_slice(&body).unwrap_or_default();
             let details = shown_text(&format!("{} {}", error.error, error.error_description));
             let text = [status.to_string(), details].join(" ");

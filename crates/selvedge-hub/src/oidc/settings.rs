@@ -7,14 +7,14 @@ use std::time::Duration;
 use reqwest::Url;
 use selvedge_protocol::Scope;
 
-/// What a person may do on the hub.
+/// The rights of a person on the hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Reads everything.
     Viewer,
     /// Submits, cancels, retries and reviews tasks.
     Submitter,
-    /// The same as a submitter: no scope permits reviews alone.
+    /// The same as a submitter, because no scope permits only reviews.
     Reviewer,
     /// Everything.
     Admin,
@@ -85,7 +85,7 @@ pub struct OidcSettings {
     pub groups_claim: String,
     /// The groups of each role.
     pub roles: Vec<(Role, Vec<String>)>,
-    /// The role of people without a group that has one; `None`: they may not sign in.
+    /// The role of people whose groups have none; without it they may not sign in.
     pub default_role: Option<Role>,
     /// How long a session of a person lasts at most.
     pub session_lifetime: Duration,

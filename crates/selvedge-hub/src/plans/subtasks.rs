@@ -162,7 +162,7 @@ impl Subtasks {
     }
 }
 
-/// The outcome of a subtask; `None` while it has not ended.
+/// The outcome of a subtask; `None` until it has ended.
 fn outcome(view: &TaskView) -> Option<Outcome> {
     let lease = &view.row.lease;
     match lease.state {

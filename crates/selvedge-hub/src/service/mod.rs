@@ -1,5 +1,5 @@
-//! What users do with tasks: submit, find, list, cancel, retry and review them. The REST API and the
-//! dashboard are interfaces to these operations; nothing here knows of HTTP or of pages.
+//! Operations on tasks: submit, find, list, cancel, retry and review. The REST API and the dashboard are interfaces to
+//! these operations; nothing here depends on HTTP or on pages.
 
 mod error;
 mod projects;

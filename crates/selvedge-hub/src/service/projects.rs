@@ -1,4 +1,4 @@
-//! Projects: what a user may see of workers, and for which limits queued tasks wait.
+//! Projects: the workers that a user may see, and the limits that queued tasks wait for.
 
 use selvedge_core::format::counted;
 use selvedge_protocol::{ProjectSettings, ProjectUsage, TaskState, WorkerRow};
@@ -27,7 +27,7 @@ pub(crate) fn total_usage(submitters: &[ProjectSubmitter]) -> ProjectUsage {
     sum
 }
 
-/// The limits of a project and what of them is used.
+/// The limits of a project and their current use.
 pub(crate) struct ProjectLimits {
     settings: ProjectSettings,
     submitters: Vec<ProjectSubmitter>,

@@ -212,7 +212,7 @@ async fn record_failure(
     }
 }
 
-/// What an entry shows about its worker.
+/// The state of the worker that an entry shows.
 enum HealthSign {
     /// It carries out tasks.
     Works,

@@ -6,7 +6,7 @@ use selvedge_store::hub::{NewTask, TaskView};
 
 use super::quarantine::Quarantine;
 
-/// What a task needs of a worker.
+/// Requirements of a task on a worker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TaskNeeds<'a> {
     /// The project that it belongs to.
@@ -155,7 +155,7 @@ pub(super) fn why_unschedulable(
     ))
 }
 
-/// What the workers that announce their capabilities offer, in one line.
+/// The announced capabilities of workers, in one line.
 fn list(workers: &[Candidate<'_>], of: impl Fn(&WorkerCapabilities) -> &Vec<String>) -> String {
     let announced = workers.iter().filter_map(|worker| worker.capabilities);
     let mut words: Vec<&str> = announced.flat_map(of).map(String::as_str).collect();

@@ -36,7 +36,7 @@ impl Default for QuarantineRules {
     }
 }
 
-/// What failed on a worker; counted once.
+/// The work that failed on a worker; each is counted once.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum FailedWork {
     /// A task that goes to another worker.
@@ -136,8 +136,9 @@ impl FailureRecord {
     }
 }
 
-/// Work that has failed on several workers, for which no worker is blamed, and when that was noticed. It is forgotten
-/// after the maximum pause: after an outage, a worker on which work in the same repositories fails is to blame again.
+/// Work that has failed on several workers, with the time at which this was noticed: it does not count as a failure of
+/// a worker. Entries expire after the maximum pause, so that failures in the same repositories count again after an
+/// outage.
 #[derive(Debug, Default)]
 pub(super) struct BlamelessFailures(HashMap<FailedWork, Instant>);
 

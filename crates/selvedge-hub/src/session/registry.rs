@@ -383,7 +383,7 @@ impl WorkerRegistry {
         }
     }
 
-    /// Tells the holder to cancel. The answer to its next renewal repeats it.
+    /// Asks the holder to cancel. The answer to its next renewal repeats the request.
     pub(crate) fn cancel(&self, key: LeaseId, worker: Option<&str>, reason: &str) {
         let workers = self.workers.lock();
         let holder = worker.and_then(|name| workers.get(name));
@@ -432,8 +432,8 @@ impl WorkerRegistry {
         placement::why_unschedulable(needs, here.chain(at_peers).collect())
     }
 
-    /// For readers of a project: the current and former workers of this hub that take its tasks, and those connected to
-    /// peers.
+    /// For readers of a project: the connected and former workers of this hub that take its tasks, and those connected
+    /// to peers.
     pub(crate) fn workers_of(&self, project: &str) -> Vec<WorkerRow> {
         let takes_tasks = |row: &WorkerRow| row.project.as_ref().is_none_or(|own| own == project);
         let workers = self.all_workers().into_iter();
@@ -445,7 +445,7 @@ impl WorkerRegistry {
         rows.collect()
     }
 
-    /// Of each worker, its name, whether it is connected, and its number of tasks.
+    /// Name of each worker, whether it is connected, and its number of tasks.
     pub(crate) fn worker_states(&self) -> Vec<(String, bool, usize)> {
         let workers = self.all_workers().into_iter();
         let states = workers.map(|(row, _)| (row.worker, row.connected, row.tasks.len()));

@@ -34,7 +34,7 @@ pub(super) fn check(
         let mut errors: Vec<FieldError> = Vec::new();
         super::check(&standalone_task(subtask), defaults, &mut errors);
         for error in errors {
-            // A missing description is reported for the plan; and a subtask has no command.
+            // A missing description is reported for the plan, and a subtask cannot have a command.
             if !matches!(error.field.as_str(), "description" | "command") {
                 report_error(&format!("subtasks.{index}.{}", error.field), error.detail);
             }

@@ -80,7 +80,7 @@ fn build_client(allow_private: bool) -> Result<Client, reqwest::Error> {
     Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .timeout(RESPONSE_TIMEOUT)
-        // Neither may send a request to a host that was not checked.
+        // A proxy or a redirect could send a request to a host that was not checked.
         .redirect(Policy::none())
         .no_proxy()
         .dns_resolver(CheckedResolver { allow_private })

@@ -102,7 +102,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
-    // Only this block is assigned for use on the internet; of it, tunnels could lead to private addresses.
+    // Only this block is assigned for use on the internet. Addresses of tunnels in it could lead to private ones.
     let is_global = first & 0xe000 == 0x2000;
     let is_tunnel = first == 0x2002 || (first == 0x2001 && second < 0x200);
     let is_documentation =

@@ -128,7 +128,7 @@ pub(crate) async fn retry_follows_the_current_rules(database: TestDatabase) {
     let hub = hub(database, |_| {}).await;
     let submit = hub.token(&[Scope::Submit]).await;
     let allowed = hub.submit(&submit, &json!({"description": "x"})).await;
-    // As another hub allowed it, or this one before it was restarted with `--agents`.
+    // Another hub accepted the task, or this one before it was restarted with `--agents`.
     let refused = TaskId::new(Uuid::now_v7());
     let body = json!({"task_id": refused, "description": "x", "agent": "removed"});
     let new = NewTask {
@@ -232,7 +232,8 @@ pub(crate) async fn dead_tasks_are_retried_in_bulk_once(database: TestDatabase) 
         .await
         .json();
     assert_eq!(row["retry_of"], dead[1].as_str());
-    // Neither what was retried singly is retried again, nor, after the retention, what was retried in bulk.
+    // Tasks that were retried singly are not retried again; nor are, after the retention, tasks that were retried in
+    // bulk.
     let path = format!("/api/v1/tasks/{}/retry", dead[2]);
     assert_eq!(hub.post(&path, &submit, &json!({})).await.status, 201);
     let store = hub.hub.store();

@@ -1,4 +1,4 @@
-//! The figures of the dashboard: each number of tasks leads to a list of so many tasks.
+//! The figures of the dashboard: each number of tasks links to a list of that many tasks.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const TASK_COLUMNS: [&str; 7] = [
     "tasks fixed",
 ];
 
-/// A cell of a table: its column, its text and where it leads.
+/// A cell of a table: its column, its text and its link.
 struct Cell {
     column: String,
     text: String,
@@ -218,7 +218,7 @@ pub(crate) async fn numbers_lead_to_so_many_tasks(database: TestDatabase) {
     for column in TASK_COLUMNS {
         assert!(seen.contains_key(column), "{column}: {seen:?}");
     }
-    // The number of the tasks that the slowest check leads to is the run itself.
+    // The slowest check links to the run itself.
     let slow = "/?check=make%20%22test%22%20%26%26%20a%2Bb%3D%C3%BC%20%252F&check_ms=90000";
     assert_eq!(listed(slow).await, 1);
     let hostile = "/?check=%00%22%5C&check_result=failed&model=%00&finding=%27&severity=review";

@@ -166,7 +166,7 @@ pub(crate) async fn person_signs_in_and_is_recorded(database: TestDatabase) {
     assert_eq!(page.status, 200);
     assert!(page.body.contains("Ada &#60;b&#62;"), "{page:?}");
 
-    // Sessions end where people of the provider may sign in no longer.
+    // Sessions end if people of the provider may no longer sign in.
     let mut without = hub.hub.settings().clone();
     without.oidc = None;
     let hub = hub.restart_with(without).await;
@@ -185,7 +185,7 @@ pub(crate) async fn sign_in_is_bound_to_its_browser_and_completed_once(database:
         let refused = get(&hub, path, cookie).await;
         assert_eq!(refused.status, 400, "{path} {cookie}: {refused:?}");
         assert!(refused.body.contains("not started in this browser"));
-        // Neither a session, nor the end of the sign-in that the cookie belongs to.
+        // There is no session, and the sign-in of the cookie can still be completed.
         assert!(
             !refused.raw_head.to_lowercase().contains("set-cookie"),
             "{refused:?}"
@@ -303,7 +303,7 @@ async fn provider_that_is_away_does_not_stop_the_hub() {
     }
     session_of(&hub, &provider, &claims("1", "Ada", "staff")).await;
 
-    // Its failure after the start of a sign-in is reported as well.
+    // A failure of the provider after the start of a sign-in is reported as well.
     let (url, cookie) = begin(&hub, "/").await;
     let back = visit_provider(&hub, &url).await;
     provider.set_available(false);
@@ -318,7 +318,7 @@ async fn provider_that_is_away_does_not_stop_the_hub() {
     assert_eq!(page.status, 403, "{page:?}");
     assert!(page.body.contains("access_denied&#60;b&#62;"), "{page:?}");
 
-    // Its refusal of the hub is for the administrator, not for the person.
+    // A refusal of the hub by the provider is reported to the administrator, not to the person.
     let mut wrong = settings(&provider);
     if let Some(oidc) = &mut wrong.oidc {
         oidc.client_secret = ClientSecret::new("wrong".to_owned());

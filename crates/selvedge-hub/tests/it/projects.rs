@@ -1,4 +1,4 @@
-//! Projects: a token of one sees and changes nothing of another one, and their limits.
+//! Projects: a token of one cannot see or change anything of another one; and their limits.
 
 use selvedge_hub::{OPERATIONS, OperationAccess};
 use selvedge_protocol::{FileRef, HubMessage, Scope, WorkerMessage};
@@ -31,7 +31,7 @@ async fn created(hub: &TestHub, token: &str, path: &str, body: Value) -> String 
     answer.json()["id"].as_str().unwrap().to_owned()
 }
 
-/// Makes one of everything in the project of a token.
+/// Creates one object of each kind in the project of a token.
 async fn fill(hub: &TestHub, project: &str, token: &str) -> Belongings {
     let task = hub
         .submit(token, &json!({"description": format!("of {project}")}))
@@ -91,7 +91,7 @@ enum Expected {
     Missing,
     /// The token may not do it.
     Refused,
-    /// It is about the token's own project, and contains nothing of the other one.
+    /// Success, with data of the token's own project only.
     Own,
     /// It is the same for all projects.
     Open,
@@ -138,7 +138,7 @@ fn request_body(path: &str) -> Value {
     }
 }
 
-/// Tries every operation of the API with a token of one project on what belongs to another one.
+/// Tries every operation of the API with a token of one project on objects of another one.
 async fn assert_hidden(hub: &TestHub, token: &str, project: &str, of_other: &Belongings) {
     for operation in OPERATIONS {
         let OperationAccess::Scopes(_) = operation.access else {
@@ -207,7 +207,7 @@ pub(crate) async fn token_of_a_project_sees_and_changes_nothing_of_another(datab
     let of_web = fill(&hub, "web", &web).await;
     assert_hidden(&hub, &web, "default", &of_default).await;
     assert_hidden(&hub, &ops, "web", &of_web).await;
-    // What was tried has changed nothing.
+    // The refused requests changed nothing.
     for (token, own) in [(&admin, &of_default), (&web, &of_web)] {
         let row = hub
             .get(&format!("/api/v1/tasks/{}", own.task), token)
@@ -230,7 +230,7 @@ pub(crate) async fn token_of_a_project_sees_and_changes_nothing_of_another(datab
     let blob = format!("/api/v1/blobs/{}", of_web.blob);
     let hidden = hub.request("HEAD", &blob, Some(&reader), "", b"").await;
     assert_eq!(hidden.status, 404, "{hidden:?}");
-    // Statistics and workers are those of the own project.
+    // Statistics and workers are those of the token's own project.
     let stats = hub.get("/api/v1/stats", &ops).await.json();
     assert_eq!(stats["states"]["running"], 0, "{stats}");
     let workers = hub.get("/api/v1/workers", &ops).await.json();
@@ -288,7 +288,7 @@ pub(crate) async fn worker_of_a_project_is_not_that_of_another(database: TestDat
     let of_ops = submit(&ops).await;
     let reason = "no connected worker takes tasks of this project";
     assert_eq!(unplaceable(&of_ops).await, reason);
-    // Both are connected under the same name, and neither gets what is for the other one.
+    // Both are connected under the same name, and neither gets messages for the other one.
     let (mut shared, _) = connect(&admin, "one", "shared").await;
     let assigned = shared.next_assignment().await.lease;
     assert_eq!(assigned.task_id.to_string(), of_ops);

@@ -220,7 +220,7 @@ pub(crate) async fn held_decision_needs_a_valid_token_and_another_user(database:
         assert!(answer.body.contains(why), "{why}: {answer:?}");
     };
 
-    // The submitter can hold nothing, and act on no decision of others.
+    // The submitter can neither hold a decision nor act on those of others.
     refuses(decide(&ada, accept).await, "may not review it");
     assert_eq!(decide(&eve_page, accept).await.status, 303);
     refuses(decide(&bob, accept).await, "undo it first");

@@ -26,7 +26,7 @@ impl LeaseRules {
     /// The largest number of doublings of a delay.
     const MAX_DOUBLINGS: u32 = 6;
 
-    /// The delay after so many losses, of which the last one has this reason. `seed` selects the extension.
+    /// The delay after `losses` losses, the last one for this reason. `seed` selects the extension.
     pub(super) fn backoff_after(&self, reason: LossReason, losses: u32, seed: &str) -> i64 {
         let doublings = losses.saturating_sub(1).min(Self::MAX_DOUBLINGS);
         if reason != LossReason::Infrastructure {

@@ -70,7 +70,7 @@ impl AuditActor {
     }
 }
 
-/// What a user did.
+/// An action of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AuditAction {
     /// Submitted a task.
@@ -181,7 +181,7 @@ impl AuditAction {
 pub struct TaskAudit {
     /// The user.
     pub actor: AuditActor,
-    /// What was done to the task.
+    /// The action on the task.
     pub action: AuditAction,
     /// The reason that the user gave, or similar.
     pub detail: String,
@@ -198,7 +198,7 @@ pub struct AuditEntry {
     pub project: String,
     /// The user.
     pub actor: AuditActor,
-    /// What was done.
+    /// The action.
     pub action: AuditAction,
     /// The id of the task, token, session, webhook or schedule, or the name of the project.
     pub subject: String,

@@ -1,9 +1,9 @@
 //! Decides what a change of a task writes. It needs no database: the caller has loaded the row and keeps it
 //! locked.
 //!
-//! Invariants: an entry counts once, as the next one of its stream; a journal has no gaps; a write under an
-//! earlier lease adds evidence and costs, and changes nothing else. A worker's `verified` counts only with a passing
-//! report of the last attempt, and no attempt begins beyond the task's limit.
+//! Invariants: an entry counts once, as the next one of its stream; a journal has no gaps; a write under an earlier
+//! lease adds evidence and costs, and changes nothing else. A worker's `verified` counts only with a passing report of
+//! the last attempt, and no attempt exceeds the task's limit.
 
 use selvedge_core::format::{counted, reason_line};
 use selvedge_core::model::{AttemptEnd, Outcome, ReviewRecord, RunId};
@@ -380,8 +380,8 @@ impl ChangeApplier<'_> {
         Ok(())
     }
 
-    /// Whether an attempt is open; begins it if it can be the next one. Attempts before it that the worker did not
-    /// report end as interrupted.
+    /// Whether an attempt is open; begins it if it can be the next one. Unreported attempts before it end as
+    /// interrupted.
     fn begin_unreported_attempt(
         &mut self,
         attempt_number: u32,

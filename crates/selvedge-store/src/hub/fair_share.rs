@@ -1,6 +1,6 @@
-//! Which queued tasks are assigned first: those of the project that has the fewest running tasks, of its submitters the
-//! one that has the fewest, and of the submitter's tasks the one with the lowest rank. Projects and submitters that have
-//! reached a limit are left out.
+//! Chooses which queued tasks are assigned first: those of the project with the fewest running tasks, in it those of
+//! the submitter with the fewest, and of these the one with the lowest rank. Projects and submitters that have reached
+//! a limit are left out.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -32,7 +32,7 @@ pub(crate) struct Choice {
 
 #[derive(Debug, Default)]
 struct ProjectShare {
-    /// `None`: it may not assign now, because another hub does.
+    /// `None`: this hub may not assign now, because another hub does.
     settings: Option<ProjectSettings>,
     usage: ProjectUsage,
 }
@@ -43,7 +43,7 @@ struct SubmitterShare {
     usage: ProjectUsage,
 }
 
-/// What all projects and submitters use, and the projects' limits.
+/// Usage of all projects and submitters, and the projects' limits.
 #[derive(Debug, Default)]
 pub(crate) struct FairShare {
     projects: Vec<ProjectShare>,
@@ -142,7 +142,7 @@ impl FairShare {
         chosen
     }
 
-    /// Takes back that a chosen task is running: it was not assigned.
+    /// No longer counts a chosen task as running, because it was not assigned.
     pub(crate) fn take_back(&mut self, choice: Choice) {
         self.count_running(choice.submitter, -1);
     }
@@ -176,7 +176,7 @@ mod tests {
         share
     }
 
-    /// The tasks of a submitter: its number times 100 and more, with these ranks.
+    /// Tasks of a submitter with these ranks; their numbers begin at 100 times the submitter's.
     fn queue_of(submitter: i64, ranks: &[i64]) -> SubmitterQueue {
         let tasks = ranks.iter().zip(submitter * 100..);
         SubmitterQueue {

@@ -46,14 +46,14 @@ pub enum DeleteProjectOutcome {
     Unfinished(u64),
 }
 
-/// What a submitter of a project uses now: a token, by its name, or a person, by their identity.
+/// Current usage of a submitter of a project: a token, by its name, or a person, by their identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectSubmitter {
     /// Its number in the database.
     pub submitter: i64,
     /// The name of the token, or the last name of the person. Names may be equal.
     pub name: String,
-    /// What it uses.
+    /// Its usage.
     pub usage: ProjectUsage,
 }
 

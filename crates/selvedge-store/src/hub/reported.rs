@@ -1,5 +1,5 @@
-//! What a worker reports about attempts: whether a report passes, and the reports that an older worker hands in only
-//! with its result.
+//! Reports of workers about attempts: whether a report passes, and the reports that an older worker submits only with
+//! its result.
 
 use selvedge_core::model::{Outcome, ReportStatus};
 use selvedge_protocol::TaskResult;
@@ -53,7 +53,7 @@ pub(super) fn numbered_reports(result: &TaskResult) -> Vec<(u32, &Value)> {
         let given = report.get("run_number").and_then(Value::as_u64);
         let number = match given.and_then(|number| u32::try_from(number).ok()) {
             Some(number) => number,
-            // The last report of a history is repeated beside it.
+            // The last report of a history is also repeated outside of it.
             None if reports.last().is_some_and(|(_, last)| *last == report) => continue,
             None => reports
                 .last()

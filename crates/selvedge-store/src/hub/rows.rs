@@ -50,7 +50,7 @@ impl NewTask {
         self.person.as_ref().map(person_column).transpose()
     }
 
-    /// What a user did, and a detail of it, for the audit log.
+    /// An action of a user and its details, for the audit log.
     pub(crate) fn audit(&self) -> (AuditAction, String) {
         match self.retry_of {
             None => (AuditAction::SubmitTask, String::new()),

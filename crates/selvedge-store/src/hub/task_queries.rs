@@ -1,4 +1,4 @@
-//! Queries for people: a page of tasks in any order, counts by status, and the saved statistics of runs.
+//! Queries for user interfaces: a page of tasks in any order, counts by status, and the saved statistics of runs.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::error::HubStoreError;
 use super::sqlite::columns::damaged;
 
-/// What a page of tasks is sorted by.
+/// Sort key of a page of tasks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TaskSortOrder {
     /// When it was submitted.
@@ -67,7 +67,8 @@ pub struct TaskFilter {
 }
 
 impl TaskFilter {
-    /// A part of the body of every task with the revision, and of no other one: no string contains unescaped quotes.
+    /// A text that occurs in the body of every task with the revision, and of no other task: no string contains
+    /// unescaped quotes.
     pub(crate) fn revision_part(&self) -> Option<String> {
         let revision = serde_json::Value::from(self.revision.as_deref()?);
         Some(format!("\"revision\":{revision}"))
@@ -115,9 +116,9 @@ pub struct FindingCondition {
     pub severities: Vec<FindingSeverity>,
 }
 
-/// The text for the search comes last in saved statistics, after this.
+/// Precedes the text for the search, the last field of saved statistics.
 pub(crate) const SEARCH_TEXT_FIELD: &str = "\"search_text\":\"";
-/// Saved statistics of work that a person accepted begin with this.
+/// Beginning of saved statistics of work that a person accepted.
 pub(crate) const ACCEPTED_PREFIX: &str = "{\"accepted\":true";
 /// Maximum number of workspaces and repositories that are listed.
 pub(crate) const MAX_PLACES: u32 = 200;
@@ -129,7 +130,7 @@ pub struct TaskPageRequest {
     pub statuses: Option<Vec<StateAndOutcome>>,
     /// Of verified tasks, only those that a person accepted, or only the others.
     pub accepted: Option<bool>,
-    /// What it is sorted by; of equal tasks, the newest first.
+    /// Sort key; the newest of equal tasks comes first.
     pub order: TaskSortOrder,
     /// Whether the order is ascending.
     pub ascending: bool,

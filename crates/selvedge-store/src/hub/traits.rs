@@ -101,7 +101,7 @@ pub trait Peers: Send + Sync {
     fn heartbeat(&self, hub: Uuid, workers: String) -> StoreFuture<'_, Vec<String>>;
     /// The current rows of tasks, in any order; missing tasks are omitted.
     fn task_rows(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<TaskRecord>>;
-    /// Tasks whose holders must be told to stop; a limited number of them.
+    /// Tasks whose holders must be asked to stop; a limited number of them.
     fn pending_cancellations(&self) -> StoreFuture<'_, Vec<TaskRecord>>;
 }
 
@@ -171,7 +171,7 @@ pub trait TokenStore: Send + Sync {
     ) -> StoreFuture<'_, bool>;
     /// Records that a session was used now.
     fn touch_session(&self, session_id: Uuid) -> StoreFuture<'_, ()>;
-    /// Those of the given tokens and sessions that give access no longer.
+    /// The tokens and sessions among the given ones that no longer give access.
     fn find_ended_access(
         &self,
         tokens: Vec<Uuid>,
@@ -243,11 +243,12 @@ pub trait ScheduleStore: Send + Sync {
 
 /// Projects.
 pub trait ProjectStore: Send + Sync {
-    /// Inserts a project; `false` if there is one of this name, or was.
+    /// Inserts a project; `false` if there is or was a project with this name.
     fn create_project(&self, project: NewProject) -> StoreFuture<'_, bool>;
     /// The projects, by name.
     fn projects(&self) -> StoreFuture<'_, Vec<Project>>;
-    /// Replaces the settings of a project, if they are still the expected ones; `false` if not, or if it does not exist.
+    /// Replaces the settings of a project, if they are still the expected ones; `false` if they are not, or if the
+    /// project does not exist.
     fn update_project(
         &self,
         name: String,
@@ -259,7 +260,7 @@ pub trait ProjectStore: Send + Sync {
     /// schedules.
     fn delete_project(&self, name: String, by: AuditActor)
     -> StoreFuture<'_, DeleteProjectOutcome>;
-    /// What the submitters of a project use now, by name; without those that use nothing.
+    /// Current usage of a project's submitters, by name; without those that use nothing.
     fn project_usage(&self, name: String) -> StoreFuture<'_, Vec<ProjectSubmitter>>;
     /// Whether a task of a project has a file with this content.
     fn project_has_blob(&self, project: String, hash: String) -> StoreFuture<'_, bool>;

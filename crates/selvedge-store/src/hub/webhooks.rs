@@ -46,7 +46,7 @@ pub struct Webhook {
     pub created_at: i64,
 }
 
-/// What happened to a task.
+/// An event of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskEvent {
     /// The type.
@@ -84,7 +84,7 @@ pub struct ClaimedDelivery {
     pub event: TaskEvent,
 }
 
-/// What follows a try.
+/// The next step after a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AfterTry {
     /// Nothing: the receiver accepted it.
@@ -115,7 +115,7 @@ pub struct DeliveryResult {
     pub try_number: u32,
     /// The answer.
     pub answer: ReceiverAnswer,
-    /// What follows.
+    /// The next step.
     pub after: AfterTry,
 }
 

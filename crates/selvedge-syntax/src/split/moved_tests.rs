@@ -346,7 +346,7 @@ mod tests {
     fn moved_tests_stay_with_unmoved_code() {
         let before = format!("{TYPE}{TESTS}");
         let after = format!("{TYPE}{TESTS}");
-        // A copy beside the used code.
+        // A copy next to the used code.
         let beside = format!("mod amount;\n{TYPE}");
         for library in [beside.as_str(), before.as_str()] {
             let files = [

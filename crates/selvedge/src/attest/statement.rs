@@ -103,7 +103,7 @@ pub(crate) struct AttestedCheck {
     pub(crate) exit_code: Option<i32>,
     pub(crate) evidence: Option<Evidence>,
     pub(crate) tests: Option<AttestedTests>,
-    /// Those that apply of `preexisting`, `flaky`, `regression`, `fixed`, `weakened`, `missing`.
+    /// The applicable ones of `preexisting`, `flaky`, `regression`, `fixed`, `weakened`, `missing`.
     pub(crate) marks: Vec<String>,
 }
 

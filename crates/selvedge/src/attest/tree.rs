@@ -35,7 +35,7 @@ impl From<GitObjectIds> for TreeDigest {
     }
 }
 
-/// What git records about a file besides its bytes.
+/// Metadata that git records about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GitFileKind {
     File,

@@ -162,7 +162,7 @@ async fn open_store(
             let store = PostgresHub::open(url, password, store_settings).await;
             Ok(Arc::new(store.map_err(|error| database_error(&error))?))
         }
-        // Only from a file: that of --database is checked with the other options.
+        // Only for a URL from a file: the one of --database is checked with the other options.
         (Some((scheme, _)), _) => Err(unsupported_database(scheme)),
         (None, Some(path)) => open_sqlite(&PathBuf::from(path), store_settings),
         (None, None) => open_sqlite(

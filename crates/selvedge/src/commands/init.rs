@@ -43,7 +43,7 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
     }
     let (proposals, setup, uncovered) = init::detect(&dir);
     let limit = Duration::from_millis(args.check_timeout.0);
-    // Only the user's settings matter: the repository's file is about to be overwritten. An invalid one must not cause
+    // Only the user's settings apply: the repository's file is about to be overwritten. An invalid one must not cause
     // the checks to run without the user's sandbox.
     let settings = load_settings(Path::new("/"), &Flags::default(), &environment())?.resolved;
     let runs_checks = !args.skip_check_run && !proposals.is_empty();
@@ -117,7 +117,7 @@ enum TrialPlace {
     Repository,
 }
 
-/// What all trials have in common.
+/// Data that all trials share.
 struct TrialContext<'a> {
     dir: &'a Path,
     /// Time limit of each check.
@@ -204,7 +204,8 @@ impl TrialContext<'_> {
     }
 }
 
-/// A proposal in one line: several ones for the same purpose have the same label.
+/// Describes a proposal in one line with its command, because proposals for the same purpose have
+/// the same label.
 fn describe_proposal(proposal: &Proposal) -> String {
     let step = &proposal.step;
     let label = step.label();
@@ -337,7 +338,7 @@ fn print_next_steps(tried: &[TriedProposal], uncovered: usize) {
     outln!("next: selvedge run \"description of the task\"");
 }
 
-/// What to do if no check can be used.
+/// Hint if no check can be used.
 fn print_remedy(tried: &[TriedProposal]) {
     if tried.is_empty() {
         errln!("no checks were detected in the repository");

@@ -43,7 +43,7 @@ pub(super) fn uninstall(args: &InstallArgs) -> Result<u8, CliError> {
     Ok(exit_code::VERIFIED)
 }
 
-/// What is set up, and where.
+/// The items to install, and where.
 struct Target {
     scope: InstallScope,
     items: Vec<InstallItem>,

@@ -46,7 +46,7 @@ pub(super) fn prepare_clone(
         error => CliError::usage(error),
     })?;
     if args.isolated || args.push {
-        // Otherwise the agent would be paid for work that cannot be delivered.
+        // Otherwise an agent would be paid for work that cannot be delivered.
         checkout
             .ensure_deliverable(&address, &branch)
             .map_err(|error| {

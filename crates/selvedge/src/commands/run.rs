@@ -109,7 +109,8 @@ fn start_run(
     launch::begin_plan(home, run_id, resolved.spec, output)
 }
 
-/// Whether the task runs as best-of-N: because of the flag, or because tier 3 votes that way.
+/// Whether the task runs as best-of-N: because of the flag, or because its setting of tier 3 is
+/// `best_of_n`.
 fn is_best_of(args: &RunArgs, task: &Task, settings: &ResolvedConfig) -> Result<bool, CliError> {
     let tier = task.verification_tier.unwrap_or(settings.verification_tier);
     let by_tier = tier == 3 && settings.vote_strategy == VoteStrategy::BestOfN;

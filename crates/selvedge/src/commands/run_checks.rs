@@ -45,8 +45,8 @@ pub(super) struct ProjectChecks {
     pub(super) environment: EnvironmentSpec,
 }
 
-/// Loads the checks of the project that a directory belongs to. `None` if it has no checks; the inner error says why
-/// they cannot run.
+/// Loads the checks of the project that a directory belongs to. `None` if it has no checks; the inner error contains
+/// the reason they cannot run.
 pub(super) fn load_project_checks(
     dir: Option<&Path>,
     environment: &[(String, String)],
@@ -219,7 +219,7 @@ async fn execute_checks(
     let verified = Box::pin(verify(&verification, &redacting, cancelled)).await;
     verification.supervisor.shutdown().await;
     if outputs.path().join(MOVED_GIT_DIRS).exists() {
-        // What checks have created in the work tree is not deleted.
+        // Files that checks have created in the work tree are not deleted.
         let _ = outputs.keep();
     }
     let mut report = verified.map_err(CliError::infrastructure)?;

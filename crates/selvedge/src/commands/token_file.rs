@@ -20,8 +20,8 @@ pub(super) struct NewTokenFile<'a> {
 }
 
 impl<'a> NewTokenFile<'a> {
-    /// Creates the file, or takes an empty one of this user: a program that was killed before it wrote the token leaves
-    /// it. Before the token, because a token that cannot be written must not be created.
+    /// Creates the file, or uses an empty one of this user, which a program leaves behind if it is killed before it
+    /// writes the token. Must be called before the token is created: a token that cannot be written must not exist.
     pub(super) fn create(path: &'a Path) -> Result<Self, CliError> {
         let cannot = |error: std::io::Error| {
             CliError::infrastructure(format!("cannot write {}: {error}", path.display()))
@@ -54,7 +54,7 @@ impl<'a> NewTokenFile<'a> {
             TryLockError::WouldBlock => in_use(),
             TryLockError::Error(error) => cannot(error),
         })?;
-        // After the lock: another program may have written or removed it meanwhile.
+        // Checked after locking: another program may have written or removed the file meanwhile.
         let metadata = file.metadata().map_err(cannot)?;
         let is_ours = metadata.is_file()
             && metadata.len() == 0

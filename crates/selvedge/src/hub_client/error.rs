@@ -75,7 +75,7 @@ impl HubError {
     }
 }
 
-/// What is wrong with a certificate that this program rejects.
+/// The reason for which this program rejects a certificate.
 fn certificate_hint(error: &HubError) -> Option<&'static str> {
     let HubError::Unreachable { why, .. } = error else {
         return None;

@@ -234,7 +234,7 @@ impl HubClient {
         serde_json::from_slice(body).map_err(|error| HubError::InvalidResponse(error.to_string()))
     }
 
-    /// An error with all its causes, because the first one rarely says enough.
+    /// An error with all its causes, because the first one is rarely specific enough.
     pub(super) fn unreachable_error(&self, error: &reqwest::Error) -> HubError {
         let mut why = String::new();
         let mut cause: Option<&dyn std::error::Error> = Some(error);

@@ -1,6 +1,6 @@
 //! The commands that a project's CI and git hooks run: GitHub Actions, GitLab, CircleCI, lefthook, husky, pre-commit.
 //!
-//! What is not understood is not proposed, but listed.
+//! Commands that are not understood are listed instead of proposed.
 
 mod purpose;
 mod steps;
@@ -49,7 +49,7 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> V
     let root = files.directory("");
     let commands = ci_commands(&root);
     let mut uncovered = Vec::new();
-    // No other command of CI replaces a guess that CI runs, too.
+    // If CI runs a guessed command, no other command of CI replaces it.
     let mut adopted: Vec<(Purpose, Option<String>)> = Vec::new();
     for proposal in proposals.iter_mut() {
         if prefer_command_of_ci(proposal, &commands) {
@@ -138,7 +138,7 @@ fn prefer_command_of_ci(proposal: &mut Proposal, commands: &[CiCommand]) -> bool
     true
 }
 
-/// Whether a command runs only the tests of some paths, which do not seem to be all tests.
+/// Whether a command runs only the tests of some paths, which are probably not all tests.
 fn selects_tests(run: &str, purpose: &Purpose, root: &RepositoryDirectory<'_>) -> bool {
     if purpose.role != CheckRole::Test {
         return false;
@@ -212,7 +212,7 @@ fn ci_commands(root: &RepositoryDirectory<'_>) -> Vec<CiCommand> {
     commands
 }
 
-/// A directory without the parts of its name that mean nothing; `None` for the checkout.
+/// A normalized directory, without `.` and `./`; `None` for the checkout.
 fn plain_directory(directory: &str) -> Option<String> {
     let directory = directory.trim_start_matches("./").trim_end_matches('/');
     (!matches!(directory, "" | ".")).then(|| directory.to_owned())
@@ -246,7 +246,7 @@ fn is_proposed(command: &CiCommand, proposals: &[Proposal]) -> bool {
     proposals.any(|proposal| is_same(command, proposal))
 }
 
-/// Whether a command is a single call of a program that means the same outside of CI, in a directory of the repository.
+/// Whether a command is a single call of a program that also works outside of CI, in a directory of the repository.
 fn is_portable(command: &CiCommand, root: &RepositoryDirectory<'_>) -> bool {
     let is_foreign = ["{staged_files}", "{push_files}"]
         .iter()

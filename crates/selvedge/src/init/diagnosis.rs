@@ -1,5 +1,5 @@
-//! Tells failures of the code from failures of the environment: a check that cannot pass on this machine is not one that
-//! an agent can repair.
+//! Distinguishes failures of the code from failures of the environment: an agent cannot fix a check that cannot pass on
+//! this machine.
 
 use std::path::Path;
 
@@ -94,7 +94,7 @@ pub(super) fn find_environment_problem<'a>(
     output.lines().map(str::trim).find_map(|line| {
         let is_read_only =
             line.contains("EROFS") || line.to_ascii_lowercase().contains("read-only file system");
-        // Tools ignore that they could not create the directory of their cache, and miss their files in it.
+        // Tools ignore that the directory of their cache could not be created, and then do not find their files in it.
         let misses_cache = line.contains("ENOENT") && line.contains("node_modules/.cache/");
         if misses_cache
             || is_read_only && INSTALLED.iter().any(|directory| line.contains(directory))

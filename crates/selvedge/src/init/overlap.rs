@@ -1,4 +1,4 @@
-//! Proposals that do the work of others once more: a script that visibly runs the command of another proposal.
+//! Finds proposals that repeat the work of others: scripts that run the command of another proposal.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use super::proposal::Proposal;
 /// How deep scripts that run other scripts are followed.
 const MAX_NESTED_SCRIPTS: u8 = 4;
 
-/// Linters and type checkers of which a second run with other arguments shows little, if the project asks for one.
+/// Linters and type checkers: if a script of the project runs one, a second call with other arguments adds little.
 const WHOLE_PROJECT_TOOLS: [&str; 12] = [
     "basedpyright",
     "eslint",

@@ -41,7 +41,7 @@ pub(crate) enum Trial {
     TimedOut {
         limit: Duration,
     },
-    /// It did not pass, for a reason that does not lie in the code, as far as is known.
+    /// It did not pass, probably for a reason outside of the code.
     Unusable {
         /// A short reason: ``no program `golangci-lint` ``, `no test was executed`.
         why: String,
@@ -50,7 +50,7 @@ pub(crate) enum Trial {
     },
     /// Trials were not requested.
     Skipped,
-    /// It was not run, because another check runs it, too.
+    /// It was not run, because another check runs it.
     Contained {
         /// The command of that check.
         by: String,
@@ -87,7 +87,7 @@ impl Trial {
                 } else if let Some(EnvironmentProblem::Other(line)) = problem {
                     Self::unusable(&shorten(line), report, proposal)
                 } else if is_test && exits_without_failed_test(report) {
-                    // As a command, a run of no tests would pass as well.
+                    // A plain command would also pass without running any tests.
                     match report.tests {
                         None => Self::WithoutEvidence { took },
                         Some(_) => Self::unusable(&why("ran no test"), report, proposal),
@@ -129,7 +129,8 @@ impl Trial {
         }
     }
 
-    /// Something that the check needs is missing; names the command that may install it, unless that is missing itself.
+    /// Something that the check needs is missing. Names the command that may install it, unless that program is
+    /// missing, too.
     fn unusable(problem: &str, report: &CheckReport, proposal: &Proposal) -> Self {
         let problem = problem.trim_end_matches('.');
         let is_missing = |install: &&String| {

@@ -1,4 +1,4 @@
-//! What is installed for each agent, in the formats of its vendor. Pure.
+//! The items to install for each agent, in the formats of its vendor. Pure.
 
 use std::path::{Path, PathBuf};
 

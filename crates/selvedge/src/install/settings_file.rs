@@ -1,5 +1,5 @@
 //! Adds entries to an agent's settings file in JSON (comments and trailing commas are allowed), and removes them. The
-//! rest of the text stays as it is. Pure.
+//! rest of the text is not changed. Pure.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
@@ -81,7 +81,8 @@ pub(super) fn add(text: &str, entries: &[SettingsEntry]) -> Result<String, Setti
     Ok(root.to_string())
 }
 
-/// Removes the entries, and what becomes empty by that; `None` if nothing else is left in the file.
+/// Removes the entries, and containers that become empty; `None` if nothing else is left in the
+/// file.
 pub(super) fn remove(
     text: &str,
     entries: &[SettingsEntry],

@@ -248,7 +248,7 @@ fn report_verdict(context: &CommandContext<'_>, state: &JournalState) -> Result<
         outcome => outcome.exit_code(),
     };
     let (reports, report_input) = (&context.output.reports, ReportInput::of_run(run));
-    // First, because other reports may be written into the workspace and were not judged.
+    // Must come first: other reports may be written into the workspace and were not judged.
     let code = reports.attestation.write_for_run(code, run, context.home);
     Ok(reports.write(code, &report_input, context.home, &run.spec.workspace))
 }

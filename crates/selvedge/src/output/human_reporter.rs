@@ -80,7 +80,7 @@ impl<'a> HumanReporter<'a> {
 
     fn print_baseline(&self, baseline: &Baseline) {
         self.stop_spinner();
-        // Checks that ran just now were printed as they ended.
+        // Checks that ran now were already printed when they ended.
         if baseline.cached > 0 {
             for check in &baseline.checks {
                 let label = one_line(check.label(), LABEL_WIDTH);

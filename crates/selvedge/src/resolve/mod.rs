@@ -1,5 +1,5 @@
-//! Resolves a task and the settings to a run's specification, or to an error that says how to fix it. Nothing reads the
-//! workspace's settings afterwards. Plans and best-of-N runs are resolved in a submodule.
+//! Resolves a task and the settings to a run's specification, or to an error with a hint. Nothing reads the workspace's
+//! settings afterwards. Plans and best-of-N runs are resolved in a submodule.
 
 mod budgets;
 mod known_failures;
@@ -256,7 +256,7 @@ fn validated_retries(task: &Task, settings: &ResolvedConfig) -> Result<u32, CliE
     )
 }
 
-/// The checks of a command that does nothing else than to run them.
+/// The checks of a command that only runs them.
 pub(crate) fn verification_plan(
     task: &Task,
     settings: &ResolvedConfig,
@@ -273,7 +273,7 @@ fn no_checks_error(message: &str) -> CliError {
         .hint("or detect checks and write them to selvedge.toml: selvedge init")
 }
 
-/// The checks of a task. `None` if there are none although they are wanted: nothing would verify the work.
+/// The checks of a task. `None` if checks are required but there are none.
 fn configured_plan(
     task: &Task,
     settings: &ResolvedConfig,
@@ -301,7 +301,7 @@ fn configured_plan(
     Ok(Some(VerificationPlan::Steps { steps }))
 }
 
-/// Rejects a check that can never run, before any money is spent on an agent.
+/// Rejects a check that can never run, before an agent costs money.
 fn validate_check(
     step: &Step,
     settings: &ResolvedConfig,

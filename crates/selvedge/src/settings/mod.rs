@@ -49,7 +49,7 @@ pub(crate) enum SettingsError {
 }
 
 impl SettingsError {
-    /// Whether a repository's file causes it, which is the same on every machine.
+    /// Whether a repository's file causes it, so that it occurs on every machine.
     pub(crate) fn is_of_repository(&self) -> bool {
         match self {
             Self::Invalid(error) => error.diagnostic.span.source.is_repository(),

@@ -305,7 +305,7 @@ impl StopGate<'_> {
         journal.run().cloned()
     }
 
-    /// The answer to an effect of the run; `None` if the agent has to go on.
+    /// The answer to an effect of the run; `None` if the agent has to continue.
     async fn answer_effect(
         &self,
         journal: &SessionRun<'_>,
@@ -507,7 +507,7 @@ fn answer_for(run: &Run, max_refusals: u32) -> GateAnswer {
     GateAnswer::Allow { message }
 }
 
-/// What failed last, in a few words.
+/// The last failure, in a few words.
 fn last_failure(run: &Run) -> String {
     let report = run
         .verified_attempts()

@@ -1,4 +1,4 @@
-//! What each agent's program passes to its hooks, and the answers that it understands.
+//! The input that each agent's program passes to its hooks, and the answers that it understands.
 
 use std::path::PathBuf;
 
@@ -61,11 +61,11 @@ pub(crate) struct GateRequest {
 /// The answer of the gate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum GateAnswer {
-    /// Nothing to say: the event is not a stop, or there was nothing to check.
+    /// No answer: the event is not a stop, or there was nothing to check.
     Silent,
     /// The agent may stop; the user sees the message.
     Allow { message: String },
-    /// The agent has to go on.
+    /// The agent has to continue.
     Refuse {
         /// Text for the agent.
         feedback: String,

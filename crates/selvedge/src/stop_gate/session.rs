@@ -45,10 +45,10 @@ pub(super) struct GateSession {
     pub(super) last_feedback: Option<String>,
 }
 
-/// What a prompt or a start means.
+/// Meaning of a prompt or a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Beginning {
-    /// The program repeats the feedback of a refusal: the run goes on.
+    /// The program repeats the feedback of a refusal: the run continues.
     Continue,
     /// A new run, compared with the same tree as before.
     KeepStart,
@@ -67,7 +67,7 @@ impl GateSession {
         }
     }
 
-    /// What the start of the session means; it may also be resumed.
+    /// Meaning of the start of the session, which may also be a resume.
     pub(super) fn on_start(&self) -> Beginning {
         match &self.task {
             Some(_) if self.is_unsettled => Beginning::Continue,
@@ -75,7 +75,7 @@ impl GateSession {
         }
     }
 
-    /// What a prompt means.
+    /// Meaning of a prompt.
     pub(super) fn on_prompt(&self, text: &str) -> Beginning {
         let repeats = |feedback: &String| text.contains(feedback.trim());
         // Qwen Code also submits the results of tools, as empty prompts.

@@ -1,4 +1,4 @@
-//! What a collector has taken, and what is lost.
+//! Records which traces a collector has accepted, and which are lost.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -89,7 +89,8 @@ impl<'a> Variables<'a> {
         names.find_map(|name| Some((name, self.get(name)?)))
     }
 
-    /// What is wrong with a variable that has none of the supported values, and what holds instead.
+    /// A warning about a variable with an unsupported value: the problem, and the value that is
+    /// used instead.
     fn ignored_value(&self, names: [&str; 2], supported: &[&str], instead: &str) -> Option<String> {
         let (name, value) = self.first(names)?;
         let is_supported = supported.iter().any(|it| it.eq_ignore_ascii_case(value));

@@ -28,7 +28,7 @@ pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &HeldLocks
         standing: run_standing(summary, state_directory, held),
         attempts: summary.attempts,
         max_attempts: task.map_or(0, |task| task.max_attempts),
-        // What an open session costs is not known yet.
+        // The cost of an open session is not known yet.
         cost: if summary.session_open {
             summary.cost + Cost::UNKNOWN
         } else {
@@ -44,7 +44,7 @@ pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &HeldLocks
     }
 }
 
-/// Adds what is known from the statistics of the run.
+/// Adds the data from the statistics of the run.
 pub(super) fn apply_stats(row: &mut TaskListItem, stats: &RunStats) {
     row.tokens = Some((stats.tokens_in, stats.tokens_out));
     row.model.clone_from(&stats.model);

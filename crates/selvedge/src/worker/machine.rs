@@ -1,5 +1,5 @@
-//! What this machine contributes to a run: the programs and variables of its agents, its sandbox and its environment.
-//! The worker announces what it has, and a run that another worker began continues with it.
+//! The parts of a run that depend on this machine: the programs and variables of its agents, its sandbox and its
+//! environment. The worker announces them, and a run that another worker began continues with them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::sandbox::{SandboxDescription, describe_sandbox};
 use super::task_runner::TaskError;
 use crate::settings;
 
-/// What the worker announces to the hub.
+/// The capabilities that the worker announces to the hub.
 #[derive(Debug)]
 pub(super) struct AnnouncedMachine {
     pub(super) capabilities: WorkerCapabilities,

@@ -31,13 +31,13 @@ pub(super) struct WorkDirs {
 /// Why there is no workspace.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TaskWorkspaceError {
-    /// The task asks for something impossible, here and elsewhere.
+    /// The task is impossible on any worker.
     #[error("{0}")]
     Rejected(String),
     /// It may be possible later or on another worker.
     #[error("{0}")]
     Retryable(String),
-    /// It is not possible on this worker, as it is configured.
+    /// The task is impossible on this worker with its configuration.
     #[error("{0}")]
     Unsuitable(String),
     /// Another run uses the folder.
@@ -191,7 +191,7 @@ impl TaskWorkspace {
     }
 
     /// The stored specification, if this worker has taken the run over. Without it, the run would continue with the
-    /// programs and the sandbox of another machine, so an error is not taken for its absence.
+    /// programs and the sandbox of another machine, so an error does not count as a missing file.
     pub(super) fn load_adopted_spec(&self) -> std::io::Result<Option<RunSpec>> {
         let file = self.adopted_spec_file();
         let describe = |error: std::io::Error| {

@@ -343,7 +343,7 @@ fn npm_launcher_runs_without_install_scripts() {
     running.terminate();
     running.wait().assert_code(143);
 
-    // Without the package of the platform the launcher says what is missing.
+    // Without the package of the platform, the launcher names it as missing.
     let platform = cache.join("node_modules/@selvedge");
     fs::remove_dir_all(platform).unwrap();
     let out = env.command("node").arg(&launcher).arg("--version").run();
@@ -773,7 +773,7 @@ fn clients_are_generated_from_the_openapi_document() {
             .env("PYTHONPATH", python),
     );
 
-    // Beside the packages that it imports.
+    // Next to the packages that it imports.
     let npm = std::env::split_paths(&std::env::var_os(PROGRAMS).unwrap())
         .next()
         .unwrap();

@@ -1,4 +1,4 @@
-//! The machine's limit of checks at work: runs wait for each other, say so, and never for themselves.
+//! The machine's limit of running checks: runs wait for each other and report it, and a run never waits for itself.
 
 use std::fs;
 

@@ -108,7 +108,7 @@ fn init_writes_tested_checks_that_run_uses() {
     assert!(targets.contains(&"make lint".to_owned()), "{targets:?}");
 }
 
-/// The name of a check would excuse every test, also one that never ran.
+/// Listing a check's name would excuse every test, also one that never ran.
 #[test]
 fn init_proposes_only_names_of_tests_as_known_failures() {
     let make = std::process::Command::new("make").arg("--version").output();
@@ -152,7 +152,7 @@ fn init_names_paths_of_the_workspace() {
     assert!(!out.stderr.contains("/room/"), "{}", out.stderr);
 }
 
-/// The programs of a virtual environment name their interpreter by the path at which it was made.
+/// The programs of a virtual environment contain the path at which it was created.
 #[test]
 fn init_runs_programs_of_an_environment_with_absolute_paths() {
     let bubblewrap = std::process::Command::new("bwrap")

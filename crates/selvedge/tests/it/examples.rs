@@ -1,4 +1,4 @@
-//! The examples of the published libraries, which `cargo test --workspace` builds: they do what their comments say.
+//! The examples of the published libraries, which `cargo test --workspace` builds: they do what their comments claim.
 
 use std::path::{Path, PathBuf};
 

@@ -120,7 +120,7 @@ fn gate_refuses_until_checks_pass_and_records_a_run() {
     let stats = env.selvedge(["stats", "--format", "json"]).run();
     assert!(stats.stdout.contains("claude"), "{stats}");
 
-    // What was verified is the start of the next work.
+    // The verified state is the start of the next work.
     prompt(&env, "s", "Thanks");
     assert_eq!(stop(&env, "s", false), json!({}));
 }
@@ -190,7 +190,7 @@ fn gate_lets_an_agent_go_that_repeats_a_failure_or_gives_up() {
     assert!(message(&answer).contains("the check wants 42"), "{answer}");
 }
 
-/// Some programs submit the feedback as a prompt, and say of the next stop that no hook caused it.
+/// Some programs submit the feedback as a prompt, and mark the next stop as not caused by a hook.
 #[test]
 fn gate_continues_the_run_if_its_feedback_returns_as_a_prompt() {
     let env = project();

@@ -1,5 +1,5 @@
-//! An agent that changes no files receives one corrective prompt that says so, and is never verified; every
-//! format reports it.
+//! An agent that changes no files receives one corrective prompt about it, and is never verified; every format reports
+//! it.
 
 use selvedge_testkit::TestEnv;
 use serde_json::json;

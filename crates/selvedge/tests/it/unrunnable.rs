@@ -1,4 +1,4 @@
-//! Checks that cannot be started in the baseline stop the run, so that no agent is paid for work that cannot be
+//! Checks that cannot be started in the baseline stop the run, so that no agent costs money for work that cannot be
 //! judged. Programs that the work itself creates may be missing.
 
 use selvedge_testkit::{CommandOutput, TestEnv};

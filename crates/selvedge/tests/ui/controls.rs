@@ -1,5 +1,4 @@
-//! What readers choose on the pages and what must not break them: theme, saved views, filters, the keyboard, long
-//! names, and what screen readers announce.
+//! Controls of the pages: theme, saved views, filters, the keyboard, long names, and announcements for screen readers.
 
 use selvedge_testkit::BrowserKey;
 use serde_json::json;
@@ -57,7 +56,7 @@ fn choices_of_the_reader_stay_and_hostile_names_fit() {
     wait("document.documentElement.dataset.theme === undefined");
     assert_ne!(script(paper), json!("rgb(247, 247, 248)"));
 
-    // A saved view is offered on every later visit. Arrow keys in a filter select, and lead nowhere.
+    // A saved view is offered on every later visit. Arrow keys in a filter select a value and do not navigate.
     browser.open_url(&format!("{}/?state=partial&days=7", ui.origin));
     script("window.before = true; window.prompt = () => 'Mine'");
     browser.click("#save-view");
@@ -79,7 +78,7 @@ fn choices_of_the_reader_stay_and_hostile_names_fit() {
     run(&env, "Once more", "one", &checks);
     browser.wait_for_text("#news", "2 tasks");
 
-    // A page without what it is about is a page for people.
+    // A missing page of a browser is an HTML page.
     browser.open_url(&format!(
         "{}/tasks/0190a1b2-0000-7000-8000-00000000ffff",
         ui.origin

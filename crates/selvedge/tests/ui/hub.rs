@@ -225,7 +225,7 @@ fn eight_tabs_share_one_event_stream() {
     assert_eq!(browser.run_script("return window.before", &[]), json!(true));
 }
 
-/// Rows with all that a row can have: a branch, a reason, a worker and a long description.
+/// Rows with every possible content: a branch, a reason, a worker and a long description.
 #[test]
 fn list_of_a_hub_shows_many_rows_on_a_laptop_and_a_phone() {
     let env = env_with_repo();

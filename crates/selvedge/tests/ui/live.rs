@@ -57,7 +57,7 @@ fn run_progress_is_shown_live_in_other_tabs() {
     browser.wait_for_text("#attempt-1", "failed");
     browser.wait_for_text("#live", "It must be another number.");
     browser.wait_for_text("#grid", "attempt 2");
-    // While a session is open, what is known of the cost is a lower bound.
+    // While a session is open, its cost is a lower bound.
     browser.wait_for_text("#facts", "≥ $0.0100");
     let task_tab = browser.current_tab();
     browser.switch_to_tab(&list);

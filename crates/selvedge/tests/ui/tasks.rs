@@ -93,7 +93,7 @@ fn task_page_shows_changes_between_attempts() {
     browser.wait_for_text(".d-added", "hello");
 }
 
-/// Everything that the first question needs is on the first screen: no scrolling, no click.
+/// Everything that answers the first question is on the first screen: no scrolling, no click.
 #[test]
 fn task_page_tells_the_story_on_the_first_screen() {
     let env = env_with_runs();
@@ -385,7 +385,7 @@ fn long_and_broken_off_tasks_have_bounded_pages_without_dead_links() {
     }
 }
 
-/// The links of a page that lead nowhere: other pages that are not found, and places that the page does not have.
+/// The broken links of a page: to pages that are not found, and to missing anchors.
 fn dead_links(browser: &Browser, page: &str) -> Value {
     browser.open_url(page);
     browser.run_script(
@@ -435,7 +435,8 @@ fn numbers_of_insights_lead_to_their_tasks() {
     browser.wait_for_text("#count", "1 task");
 }
 
-/// Asserts that every cell which counts tasks leads to a list of so many tasks, and that every other number leads to one.
+/// Asserts that every cell that counts tasks links to a list of that many tasks, and that every other number links to a
+/// list.
 fn every_number_of_tasks_leads_to_so_many(browser: &Browser, page: &str) {
     browser.open_url(page);
     let cells = browser.run_script(

@@ -1,4 +1,4 @@
-//! Equalities that are always true, written over two lines: a header, and a body.
+//! Comparisons that are always true, written on two lines: a function's header and its body.
 
 use super::super::pattern::Pattern;
 use super::Flag;
@@ -9,7 +9,7 @@ static EQUALITY: Pattern = Pattern::new(concat!(
     r"\bdef\s+__eq__\s*\(|\bfn\s+eq\s*\(|\b(?:equals|Equals)\s*\(|\bdef\s+(?:==|eql\?|===)",
     r"|\basymmetricMatch\s*\(|\boperator\s*==\s*\(",
 ));
-/// A constant, or only the type of the other object.
+/// The body returns a constant, or compares only the type of the other object.
 static ALWAYS: Pattern = Pattern::new(concat!(
     r"^\s*(?:return\s+)?(?:[Tt]rue|isinstance\s*\(\s*\w+\s*,\s*[\w.]+\s*\)|\w+\.(?:is|kind_of|instance_of)(?:_a)?\?\s*\(?\s*[\w:]+\s*\)?",
     r"|\w+\s+instanceof\s+\w+|matches!\s*\(\s*\(\s*self\s*,\s*other\s*\)\s*,\s*\(\s*\w+\(_\)\s*,\s*\w+\(_\)\s*\)\s*\))\s*;?\s*\}?\s*$",

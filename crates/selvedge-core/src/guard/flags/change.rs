@@ -12,7 +12,7 @@ use super::super::text::{self, SourceLanguage};
 /// Larger files are not read.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The texts of a change that the flags read.
+/// The texts of a change that are searched for flags.
 #[derive(Debug)]
 pub(super) struct ChangeTexts<'a> {
     path: &'a str,
@@ -80,7 +80,7 @@ impl<'a> ChangedLines<'a> {
         self.inline_tests.is_some_and(|from| line >= from)
     }
 
-    /// Whether a line of the file as it was matches.
+    /// Whether a line of the previous version matches.
     pub(super) fn had(&self, pattern: &Pattern) -> bool {
         self.before.iter().any(|line| pattern.is_match(line))
     }
@@ -90,7 +90,7 @@ impl<'a> ChangedLines<'a> {
         self.before.get(line).copied()
     }
 
-    /// A line of the file as it is now, by its index.
+    /// A line of the current version, by its index.
     pub(super) fn line_now(&self, line: usize) -> Option<&'a str> {
         self.after.get(line).copied()
     }
@@ -128,7 +128,8 @@ fn inline_tests(language: SourceLanguage, views: &SourceViews) -> Option<usize> 
         .then_some(mark)
 }
 
-/// How often each line was removed, over all files: it may reappear elsewhere that many times.
+/// How often each line was removed, over all files. As many added lines with the same text count as
+/// moved.
 #[derive(Debug)]
 pub(super) struct MovedLines<'a>(HashMap<&'a str, usize>);
 

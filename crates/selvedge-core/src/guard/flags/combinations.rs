@@ -7,7 +7,7 @@ use super::Flag;
 use super::change::ChangedLines;
 use crate::model::{FindingKind, FindingSeverity};
 
-/// How many lines may be between the two halves.
+/// Maximum number of lines between the two patterns.
 const MAX_DISTANCE: usize = 8;
 
 /// Two patterns that are only significant near each other.
@@ -18,7 +18,7 @@ struct Combination {
     code: Pattern,
     /// In the code or its strings.
     text: Pattern,
-    /// Whether the text may be anywhere in the file, also where it was before.
+    /// Whether the text may be anywhere in the file, including unchanged lines.
     is_anywhere: bool,
     what: &'static str,
 }
@@ -38,7 +38,7 @@ const fn detection(
     }
 }
 
-/// A text that has `test` or `spec` as one of its words: not `latest`.
+/// A string with the word `test` or `spec`; `latest` does not match.
 const QUOTED_TEST: &str = concat!(
     r"['\x22`](?:(?:[^'\x22`]*[^A-Za-z'\x22`])?(?:[Tt]ests?|[Ss]pecs?)|[^'\x22`]*[a-z](?:Tests?|Specs?))",
     r"(?:[^a-z'\x22`][^'\x22`]*)?['\x22`]|\\\.(?:test|spec)\b",

@@ -27,7 +27,7 @@ struct Flag {
 }
 
 impl Flag {
-    /// `line` is an index into the lines of the file as it is now.
+    /// `line` is an index into the lines of the current file.
     fn new(
         line: Option<usize>,
         kind: FindingKind,
@@ -43,7 +43,7 @@ impl Flag {
     }
 }
 
-/// Flags all changes together. A file that will be reverted (`judged`) is not flagged as well.
+/// Flags all changes together. A file that will be reverted (`judged`) gets no flags.
 pub(super) fn inspect(
     changes: &[ChangedFile<'_>],
     judged: &[Finding],

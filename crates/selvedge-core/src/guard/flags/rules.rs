@@ -12,7 +12,7 @@ use crate::model::{FindingKind, FindingSeverity};
 #[derive(Clone, Copy, PartialEq)]
 enum RuleScope {
     Sources,
-    /// Neither in tests nor in a program's entry point, which may end the process.
+    /// Applies neither in tests nor in a program's entry point, which may end the process.
     Libraries,
 }
 

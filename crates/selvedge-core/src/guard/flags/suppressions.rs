@@ -24,7 +24,7 @@ static IN_COMMENTS: Pattern = Pattern::new(concat!(
 static ATTRIBUTE: Pattern = Pattern::new(
     r"#!?\[(?:allow|expect)\s*\(|#!?\[(?:rustfmt::skip|coverage\s*\(\s*off)|\bassert\s+not\s+(?:typing\.)?TYPE_CHECKING\b|@SuppressWarnings|@Suppress\b|#pragma\s+warning\s+disable",
 );
-/// Types that accept everything, which hide what a type checker would report.
+/// Types that accept any value, such as `any`: they hide errors from a type checker.
 static ANY_TYPE: Pattern = Pattern::new(
     r"\bcast\s*\(\s*['\x22]?Any\b|\bas\s+(?:any|never)\b|:\s*[Aa]ny\b|@(?:\w+\.)?no_type_check\b",
 );
@@ -35,8 +35,8 @@ static WHOLE_FILE: Pattern = Pattern::new(
     r"@ts-nocheck|^\s*assert\s+not\s+(?:typing\.)?TYPE_CHECKING|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint(?:-disable\b|\s+[\w@/-]+\s*:)|phpcs:ignoreFile|rubocop:disable",
 );
 
-/// A suppression is strong if the tool had reported a diagnostic on that line, or anywhere in a file that is suppressed
-/// as a whole; otherwise it is only shown.
+/// A suppression is strong if the tool had reported a diagnostic on that line, or anywhere in a file that is
+/// suppressed as a whole; otherwise it is only shown.
 pub(super) fn flags(
     file: &ChangedLines<'_>,
     added: &[usize],

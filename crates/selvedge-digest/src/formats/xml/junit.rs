@@ -316,7 +316,8 @@ fn failure_message(tag: &XmlTag<'_>) -> String {
     }
 }
 
-/// PHPUnit writes the class in PHP notation, beside a dotted name like other runners.
+/// PHPUnit writes the class in PHP notation, in addition to the dotted name that other runners
+/// write.
 fn php_id(tag: &XmlTag<'_>, name: &str) -> Option<String> {
     let file = tag.attribute("file")?;
     (extension(&file) == "php").then_some(())?;

@@ -1,6 +1,6 @@
-//! The two channels between Selvedge and the agent. Our messages go through a named pipe beside the
-//! agent's output, because a session's standard input is a file; the agent's messages are read by
-//! the capture of its output and forwarded from there, one message per line. Both directions are
+//! The two channels between Selvedge and the agent. Our messages go through a named pipe next to
+//! the agent's output, because a session's standard input is a file; the agent's messages are read
+//! by the capture of its output and forwarded from there, one message per line. Both directions are
 //! bounded.
 
 use std::io;

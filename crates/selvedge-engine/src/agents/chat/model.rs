@@ -24,7 +24,7 @@ pub(in crate::agents) trait ChatModel: Send + Sync {
     /// Its name.
     fn name(&self) -> &str;
 
-    /// Returns what is known about the model before the first request.
+    /// Returns data about the model before the first request.
     fn model_info<'a>(
         &'a self,
         clocks: &'a SessionTimer<'_>,
@@ -134,8 +134,8 @@ impl From<WaitError> for ChatError {
 }
 
 impl ChatError {
-    /// The server did not answer, or its answer broke off. `hint` says how to start the server at
-    /// `address`.
+    /// The server did not answer, or its answer broke off. `hint` explains how to start the server
+    /// at `address`.
     pub(in crate::agents) fn from_transport(
         error: &reqwest::Error,
         address: &str,
@@ -154,8 +154,8 @@ impl ChatError {
         }
     }
 
-    /// The server answered with an HTTP error. `hint` says how to get the model if it is missing; it
-    /// gets the server's message.
+    /// The server answered with an HTTP error. `hint` explains how to get the model if it is missing; it gets the
+    /// server's message.
     pub(in crate::agents) fn from_response(
         status: StatusCode,
         headers: Option<&HeaderMap>,
@@ -195,7 +195,7 @@ impl ChatError {
         }
     }
 
-    /// Whether the server is busy and does not say for how long.
+    /// Whether the server is busy without naming a time.
     pub(in crate::agents) fn is_busy(&self) -> bool {
         matches!(self, Self::Rejected { status, retry_after: None, .. } if is_busy(*status))
     }

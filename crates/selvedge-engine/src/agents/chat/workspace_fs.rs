@@ -281,7 +281,7 @@ mod tests {
 
     use super::*;
 
-    /// A workspace beside a folder that must not be changed.
+    /// A workspace next to a folder that must not be changed.
     struct ConfinedFixture {
         top: tempfile::TempDir,
     }

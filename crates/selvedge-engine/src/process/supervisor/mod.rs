@@ -57,7 +57,7 @@ pub fn main() -> ExitCode {
 }
 
 fn supervise() -> io::Result<()> {
-    // It reports exit codes to the main program: nobody else may use its socket.
+    // It reports exit codes to the main program: no other process may use its socket.
     deny_inspection()?;
     close_inherited_fds();
     let mut signals = SupervisorSignals::install()?;

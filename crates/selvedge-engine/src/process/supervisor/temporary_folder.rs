@@ -61,8 +61,8 @@ impl TemporaryFolder {
     }
 
     /// The folder as it was created, for the next session, after all processes of the last one are gone; `None` if that
-    /// cannot be restored. The last session must have been able to write only in the subfolders. Creating and removing
-    /// folders takes longer than all else that a supervisor does.
+    /// cannot be restored. The last session must have been able to write only in the subfolders. Reused, because
+    /// creating and removing folders takes longer than everything else that a supervisor does.
     pub(super) fn emptied(self) -> Option<Self> {
         let mut subfolders = self.subfolders.iter();
         let restored = subfolders.all(|(folder, mode)| {

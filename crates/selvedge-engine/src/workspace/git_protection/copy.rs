@@ -33,7 +33,7 @@ pub(super) enum CopyPurpose {
     Backup,
 }
 
-/// A copy of a file or folder, and what it does not contain.
+/// A copy of a file or folder, with records of what it does not contain.
 #[derive(Debug)]
 pub(super) struct ProtectedCopy {
     pub(super) original: PathBuf,
@@ -246,8 +246,8 @@ impl ProtectedCopy {
         }
     }
 
-    /// Restores the original from this backup. Objects that a session added to a git directory stay, as do the names
-    /// of work trees outside of the workspace, where others work meanwhile. No link stays that did not exist. Returns
+    /// Restores the original from this backup. Objects that a session added to a git directory stay, as do the names of
+    /// work trees outside of the workspace, where others work meanwhile. Links that did not exist are removed. Returns
     /// the restored paths, relative to the original.
     pub(super) fn restore(&self, workspace: &Path) -> Vec<RestoredPath> {
         let mut restored = Vec::new();
@@ -324,7 +324,8 @@ impl ProtectedCopy {
         let found = original.symlink_metadata().ok();
         let mode = wanted.mode() & PERMISSIONS;
         match &found {
-            // A work tree elsewhere, or an operation there, that its user has finished.
+            // A work tree elsewhere that its user has removed, or an operation there that they have
+            // finished.
             None if scope == RestoreScope::Settings
                 && !self.is_setting(path)
                 && !self.has_repository(path) =>
@@ -418,8 +419,8 @@ impl ProtectedCopy {
         inner.is_some_and(|inner| inner.starts_with("reftable"))
     }
 
-    /// Whether something that is new in a git directory stays: another work tree of the user, an operation there, and
-    /// locks of git processes that are running.
+    /// Whether a new path in a git directory is kept: another work tree of the user, an operation there, or a lock of a
+    /// running git process.
     fn is_kept_addition(&self, workspace: &Path, path: &Path) -> bool {
         let inner = self.path_in_repository(path);
         inner.is_some_and(|it| it.starts_with("worktrees") && it.iter().count() < 3)
@@ -435,7 +436,7 @@ impl ProtectedCopy {
         first.is_some_and(|first| CONTENT_FOLDERS.iter().any(|it| first == *it))
     }
 
-    /// Whether a path decides what git executes, or leads to what does.
+    /// Whether a path decides what git executes, or is a folder above one that does.
     fn is_setting(&self, path: &Path) -> bool {
         let Some(path) = self.path_in_repository(path) else {
             return true;
@@ -490,8 +491,8 @@ impl ProtectedCopy {
         }
     }
 
-    /// Removes what decides what git executes, and what is neither a file nor a folder, from an entry that a session
-    /// added.
+    /// Removes from an entry that a session added all paths that decide what git executes, and all that are neither
+    /// files nor folders.
     fn remove_added_settings(&self, path: &Path, restored: &mut Vec<RestoredPath>) {
         let original = at(&self.original, path);
         let inner = self.path_in_repository(path);
@@ -551,7 +552,7 @@ fn is_harmless_todo(path: &Path) -> bool {
 /// How much of a path is restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RestoreScope {
-    /// What decides what git executes, and the index.
+    /// The paths that decide what git executes, and the index.
     Settings,
     /// Everything but the content of objects that exist.
     Names,
@@ -603,7 +604,7 @@ fn is_sample(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "sample")
 }
 
-/// Restores a file that has other names: under these it stays the same file.
+/// Restores a file that has other names (hard links), which stay names of the same file.
 fn restore_linked(file: &File, copy: &Path, original: &Path, wanted: &Metadata) -> io::Result<()> {
     let id = FileId::from_metadata(&file.metadata()?);
     if FileId::of(original) != Some(id) {

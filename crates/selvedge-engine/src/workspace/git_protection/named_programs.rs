@@ -1,5 +1,5 @@
-//! Programs in the work tree that git runs because a setting or a hook of the user names them. A session may change them,
-//! like all files of the workspace; that it did is reported.
+//! Programs in the work tree that git runs because a setting or a hook of the user names them. A session may change
+//! them, like all files of the workspace; the changes are reported.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ type ContentHash = Option<[u8; 32]>;
 pub(super) struct NamedPrograms {
     /// By paths relative to the workspace.
     files: BTreeMap<PathBuf, ContentHash>,
-    /// Folders all of whose files count, relative to the workspace.
+    /// Folders of which all files are included, relative to the workspace.
     folders: Vec<PathBuf>,
 }
 
@@ -81,7 +81,7 @@ impl NamedPrograms {
     ) {
         let is_end = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`;|&<>()$={}!".contains(byte);
         for word in command.split(is_end).filter(|word| !word.is_empty()) {
-            // What remains of `$(git rev-parse --show-toplevel)/path` begins with a slash, too.
+            // The path after `$(git rev-parse --show-toplevel)` begins with a slash, too.
             let below: &[u8] = &word[word.iter().take_while(|byte| **byte == b'/').count()..];
             for path in [path_from(word), path_from(below)] {
                 if path.as_os_str().is_empty() {
@@ -134,7 +134,7 @@ fn files_in(workspace: &Path, folder: &Path) -> impl Iterator<Item = PathBuf> {
     paths.filter(is_file).take(MAX_FILES)
 }
 
-/// A link counts as what it was put in place of: something else.
+/// A link that replaced the file counts as a change.
 fn hash(workspace: &Path, path: &Path) -> ContentHash {
     let bytes = match read_plain(workspace, path) {
         Ok(bytes) => bytes,

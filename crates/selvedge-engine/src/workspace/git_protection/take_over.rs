@@ -1,6 +1,6 @@
 //! Takes an agent's commits over into the user's repository: branches and tags that it created or moved, `HEAD`, the
-//! index, and stash entries. Objects enter as a pack that git verifies; no hook, filter or setting of the agent applies,
-//! and nothing is lost that the user had.
+//! index, and stash entries. Objects enter as a pack that git verifies; no hook, filter or setting of the agent
+//! applies, and no work of the user is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -41,7 +41,7 @@ pub(super) struct SharedRepository {
     start_indexes: BTreeMap<PathBuf, PathBuf>,
 }
 
-/// What an agent left in a git directory.
+/// The changes that an agent made in a git directory.
 #[derive(Debug)]
 pub(super) struct LeftRepository {
     state: RepositoryState,
@@ -107,7 +107,7 @@ impl SharedRepository {
         self.work_trees.keys().cloned().collect()
     }
 
-    /// Reads what an agent left in its git directory; `None` if nothing differs from the start. `scratch` is an unused
+    /// Reads the changes that an agent made in its git directory; `None` if there are none. `scratch` is an unused
     /// folder.
     pub(super) fn read_left(
         &self,
@@ -132,8 +132,8 @@ impl SharedRepository {
         }))
     }
 
-    /// Takes over what an agent left; `new_objects` is the folder of its own objects, unless they are in the user's.
-    /// Returns descriptions of what was not taken over.
+    /// Takes over the agent's changes; `new_objects` is the folder of its new objects, unless they are in the user's
+    /// folder. Returns descriptions of the changes that were not taken over.
     pub(super) fn take_over(
         &self,
         git: &GitProgram,
@@ -403,8 +403,8 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// Rejects the name of a new branch or tag that would take the meaning of another name: of a branch, a tag, a
-    /// remote's branch, `HEAD`, an option, or a commit's id.
+    /// Rejects the name of a new branch or tag that could be mistaken for another name: of a branch, a tag, a remote's
+    /// branch, `HEAD`, an option, or a commit's id.
     fn check_name(&self, name: &str) -> Result<(), TakeOverError> {
         let ambiguous = |with: &str| Err(TakeOverError::AmbiguousName(with.to_owned()));
         let short = short_names(name);
@@ -583,7 +583,8 @@ impl Transfer<'_> {
     }
 }
 
-/// The names by which git finds a ref. A name of a remote's branch counts with its beginnings, which mean the remote.
+/// The names by which git finds a ref. Beginnings of the name of a remote's branch are included, because they name the
+/// remote.
 fn short_names(name: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::from([name.to_owned()]);
     for prefix in ["refs/", TAGS, BRANCHES, REMOTES] {

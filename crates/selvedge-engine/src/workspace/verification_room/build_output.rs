@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::exclusions::{ExcludedPath, ExclusionReason};
 
-/// Maximum bytes of build output that are kept. Anything beyond is built again for every tree.
+/// Maximum bytes of build output that are kept. Further output is built again for every tree.
 pub(super) const MAX_BUILD_OUTPUT_BYTES: u64 = 4 << 30;
 /// The folder of kept build output, in a room and next to a workspace's snapshots.
 const BUILD_OUTPUT_FOLDER: &str = "built";

@@ -1,5 +1,5 @@
-//! Folders of installed tools that checks write: a room has a copy of them instead of a read-only mount, fresh for each
-//! tree. Which folders these are is remembered for later runs in the workspace.
+//! Folders of installed tools that checks write to: a room has a new copy of them for each tree, instead of a read-only
+//! mount. The list of these folders is kept for later runs in the workspace.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -65,7 +65,7 @@ impl VerificationRoom {
         Ok(())
     }
 
-    /// Replaces the copies by fresh ones, except for tools that were installed in the room.
+    /// Replaces the copies by new ones, except for tools that were installed in the room.
     pub(super) fn refresh_copied_tools(
         &self,
         state: &VerificationRoomState,

@@ -1,5 +1,5 @@
-//! Folders of a room with which every tree begins as they were kept. Changes that a run of the checks has made are
-//! reverted by comparing fingerprints.
+//! Folders of a room that are reset to their kept content before every tree. Changes that a run of the checks has made
+//! are reverted by comparing fingerprints.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 //! Compiled code and results that tools store outside of the workspace (Go's build cache, a `CARGO_TARGET_DIR`). In a
-//! room, each tree begins with the kept ones, so no run of the checks reads what another run wrote.
+//! room, they are reset to the kept ones for each tree, so no run of the checks reads what another run wrote.
 
 use std::fs;
 use std::path::{Path, PathBuf};

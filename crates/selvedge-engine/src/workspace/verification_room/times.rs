@@ -1,7 +1,7 @@
 //! Modification times of the files in a room. Build tools compare them with the times of generated files and of
 //! installed tools, so they must not depend on when Selvedge writes a file.
 //!
-//! A file that equals the one that the room began with has its time from then. Any other file is newer than all build
+//! A file that equals the one that the room began with keeps that file's time. Any other file is newer than all build
 //! output that is kept, in the order of the workspace's times, so that an agent cannot make a changed file look older
 //! than what was built from its earlier version.
 

@@ -23,7 +23,7 @@ pub(super) const AUDIT_CHANGED: &str =
     "INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
      SELECT at, project, $1, $2, $3, $4, subject, detail, $5 FROM changed RETURNING 1";
 
-/// Whether a token `t` and a session `s` give access now.
+/// SQL condition: whether a token `t` and a session `s` give access now.
 pub(super) fn token_is_valid() -> String {
     format!(
         "t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > {NOW})
@@ -261,8 +261,8 @@ async fn audit_entries(
 ) -> Result<Vec<AuditEntry>, HubStoreError> {
     let (after, before, order) = match query.order {
         AuditOrder::NewestFirst { before } => (0, before, "ORDER BY seq DESC"),
-        // Only transactions that ended before every running one: none of them can add an earlier entry. Ids
-        // above all others are those of the database that this one was restored from.
+        // Only transactions that ended before every running one: none of them can add an earlier entry. Ids that no
+        // transaction has reached yet come from the database that this one was restored from.
         AuditOrder::OldestFirst { after } => (
             after,
             None,

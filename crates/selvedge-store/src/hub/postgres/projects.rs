@@ -328,7 +328,7 @@ const ADMISSION_QUEUED: &str = "
     SELECT s.project, count(*) FROM submitter s JOIN task t ON t.submitter_no = s.submitter_no
     WHERE s.project = ANY($1::text[]) AND t.state = 'queued' GROUP BY s.project";
 
-/// Those of these tasks that exist.
+/// The ids among these of existing tasks.
 const ADMISSION_KNOWN: &str = "SELECT task_id FROM request WHERE task_id = ANY($1::uuid[])";
 
 /// Statements that decide whether projects accept tasks.
@@ -339,7 +339,7 @@ pub(super) struct AdmissionStatements {
     known: Statement,
 }
 
-/// What decides whether projects accept tasks. Projects without a row have no limits.
+/// The data that decides whether projects accept tasks. Projects without a row have no limits.
 pub(super) struct Admission {
     /// Settings, and whether the project was deleted.
     projects: HashMap<String, (ProjectSettings, bool)>,

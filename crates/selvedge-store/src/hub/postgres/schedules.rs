@@ -90,7 +90,8 @@ impl ScheduleStore for PostgresHub {
                 let own: [&(dyn ToSql + Sync); 3] = [&schedule, &expected, &next];
                 return self.execute_audited(&sql, &own, by, action).await;
             }
-            // If it is executed twice, the second time changes nothing and returns no row.
+            // If the statement is executed twice, the second execution changes nothing and returns
+            // no row.
             let sql =
                 "UPDATE schedule SET next_at = $3, last_at = $4, last_task = $5, last_error = $6
                        WHERE schedule_id = $1 AND next_at IS NOT DISTINCT FROM $2 RETURNING 1";

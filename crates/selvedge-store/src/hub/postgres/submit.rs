@@ -174,7 +174,7 @@ impl BatchOp for SubmissionWriter {
             });
         }
         for (repeat, first) in repeats {
-            // What was refused does not exist.
+            // A refused task does not exist.
             if !matches!(answers[first], Some(SubmitOutcome::New(_))) {
                 let answer = answers[first].clone();
                 answers[repeat] = answer;
@@ -227,7 +227,7 @@ fn idempotency_key(job: &NewTask) -> Option<IdempotencyKey<'_>> {
     Some((&job.project, key))
 }
 
-/// What is known of submissions after their keys were claimed.
+/// Results of claiming the keys of submissions.
 struct KeyAnswers {
     /// The answers for keys that were already taken; `None`: the key, if there is one, belongs to the submission.
     answers: Vec<Option<SubmitOutcome>>,

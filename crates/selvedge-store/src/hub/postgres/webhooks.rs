@@ -81,7 +81,7 @@ impl WebhookStore for PostgresHub {
         limit: usize,
     ) -> StoreFuture<'_, Vec<ClaimedDelivery>> {
         Box::pin(async move {
-            // If it is executed twice, the first claims end unused and are sent later.
+            // If the statement is executed twice, the first claims expire and are sent later.
             let sql = format!(
                 "WITH due AS (
                      SELECT d.delivery_no FROM webhook w, LATERAL (

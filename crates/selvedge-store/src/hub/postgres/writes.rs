@@ -1,5 +1,5 @@
-//! Writes the data of a batch of changes beside the tasks' rows: parameters are arrays, one for each column,
-//! so that a batch is one statement for each table. All statements are sent before the first is answered.
+//! Writes the data of a batch of changes, apart from the tasks' rows: parameters are arrays, one for each column, so
+//! that a batch is one statement for each table. All statements are sent before the first is answered.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! The hub's tables in one SQLite file: for a single hub, without further installation.
 //!
-//! One thread writes. It drains a bounded channel into one transaction, commits, and only then answers all
-//! its callers, so that many callers share one sync of the disk. Readers have their own read-only
-//! connections. A lock beside the file keeps a second hub out.
+//! One thread writes. It drains a bounded channel into one transaction, commits, and only then answers all its callers,
+//! so that many callers share one sync of the disk. Readers have their own read-only connections. A lock next to the
+//! file prevents a second hub from opening it.
 
 mod access;
 mod blobs;

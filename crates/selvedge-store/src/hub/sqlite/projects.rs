@@ -249,7 +249,7 @@ fn read_submitter(row: &Row<'_>) -> rusqlite::Result<Submitter> {
     })
 }
 
-/// What all submitters use, and the projects' limits.
+/// Usage of all submitters, and the projects' limits.
 pub(super) fn load_share(
     db: &Connection,
     queued: &[Submitter],

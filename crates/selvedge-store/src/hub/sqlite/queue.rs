@@ -26,8 +26,9 @@ use crate::hub::traits::{PRIORITY_STEP_MS, Queue, StoreFuture};
 /// Maximum number of tasks that one step of the reaper expires.
 const MAX_EXPIRED: usize = 500;
 
-/// After a start, all leases are set to expire one period later, because workers could not renew them meanwhile.
-/// Longer pauses than there are become the longest one: a clock that was set back must not keep a deadline far ahead.
+/// After a start, all leases are set to expire one period later, because workers could not renew them meanwhile. A
+/// pause that is longer than the maximum is shortened to it: after the clock was set back, a deadline would otherwise
+/// be far ahead.
 pub(super) fn extend_leases_after_restart(
     db: &Connection,
     now: i64,
@@ -217,7 +218,7 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<SubmitOutcome, Hu
             });
         }
     }
-    // As the client may have sent it before, this is more useful to know than a limit that is reached meanwhile.
+    // The client may have sent it before, so this answer is more useful than a limit that is reached by now.
     if columns::load(db, task.task_id)?.is_some() {
         return Ok(SubmitOutcome::IdTaken);
     }

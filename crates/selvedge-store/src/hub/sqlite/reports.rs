@@ -1,4 +1,4 @@
-//! Writes and reads the data of a change beside the task's row.
+//! Writes and reads the data of a change, apart from the task's row.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use selvedge_core::model::{AttemptEnd, TaskId};

@@ -1,4 +1,4 @@
-//! Queries for people: pages in any order and counts, compared with the same selection from a list of all
+//! Queries for user interfaces: pages in any order and counts, compared with the same selection from a list of all
 //! tasks; queue latencies; and saved statistics.
 
 use std::cmp::Reverse;
@@ -380,7 +380,7 @@ pub(super) async fn tasks_are_found_by_words_of_their_saved_statistics(fixture: 
     assert_eq!(saved, [(task, body.to_owned())]);
 }
 
-/// The tasks that match a filter, which have to be as many as are counted.
+/// The tasks that match a filter; asserts that their number is the counted one.
 async fn found_tasks(store: &dyn HubStore, filter: TaskFilter) -> Vec<TaskId> {
     let filter = TaskFilter {
         project: PROJECT.to_owned(),

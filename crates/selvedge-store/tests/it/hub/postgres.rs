@@ -112,7 +112,7 @@ async fn two_hubs_do_not_exceed_limits_of_a_project_together() {
     poll_in_order((0..ROUNDS).map(|number| one.submit(task_of("running", "ada", number)))).await;
     let mut held = 0;
     for round in 0.. {
-        // Hubs that choose at the same time may leave out the project, but not for ever.
+        // Hubs that choose at the same time may skip the project, but not forever.
         let polls = (0..4).flat_map(|_| {
             [
                 one.assign_tasks(vec![want("a", 2, &[])]),
@@ -191,7 +191,7 @@ async fn two_hubs_notify_each_other_of_changes() {
     let (one, two) = (fixture.open().await, fixture.open().await);
     let peers = two.peers().unwrap();
     let mut changes = peers.change_stream();
-    // The first signal is its own: it has begun to listen.
+    // The first signal comes from the listener itself, when it begins to listen.
     changes.wait_for(|count| *count > 0).await.unwrap();
     let seen_count = *changes.borrow_and_update();
     one.submit(task(1, 0, &[])).await.unwrap();

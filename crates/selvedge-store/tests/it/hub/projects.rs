@@ -421,7 +421,7 @@ pub(super) async fn project_is_deleted_without_unfinished_tasks_only(fixture: St
     assert_eq!(delete().await, DeleteProjectOutcome::NotFound);
     assert!(store.find_token_by_hash(hash).await.unwrap().is_none());
     assert!(find_session().await.is_none());
-    // What was requested before the deletion has no effect after it.
+    // Requests from before the deletion have no effect after it.
     let late = NewApiToken {
         project: "a".to_owned(),
         ..token(5, None)
@@ -494,7 +494,7 @@ pub(super) async fn task_is_not_added_to_a_project_that_is_deleted_meanwhile(
     }
 }
 
-/// What is in the database of a hub without projects belongs to the project `default`, and webhooks still work. The
+/// Everything in the database of a hub without projects belongs to the project `default`, and webhooks still work. The
 /// costs of the day of the migration count for the limits.
 pub(super) async fn database_without_projects_is_migrated(fixture: StoreFixture) {
     let ids = [1, 2, 3].map(|number| task(number, 0, &[]).task_id);

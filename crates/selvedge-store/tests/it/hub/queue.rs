@@ -144,7 +144,7 @@ pub(super) async fn ended_lease_accepts_only_evidence_and_costs(fixture: StoreFi
             "{answer:?}"
         );
     }
-    // An attempt that was to begin when the lease was over: the hub does not know of it, and it had no agent.
+    // An attempt that was about to begin when the lease expired: the hub does not know it, and it had no agent.
     let mut unheard = entry(&first, 3, EntryKind::Progress);
     if let TaskChange::Entry(entry) = &mut unheard {
         entry.header.costs = vec![CostEntry::lost(2)];

@@ -100,7 +100,7 @@ async fn until_interrupted(
     }
 }
 
-/// Says that a task goes on without this command, and how to follow or cancel it.
+/// Prints that a task continues without this command, and how to follow or cancel it.
 fn print_goes_on(task: TaskId, cancel_offer: Option<Duration>) {
     let id = short_id(task);
     errln!("task {id} goes on at the hub");

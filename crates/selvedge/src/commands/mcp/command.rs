@@ -31,7 +31,7 @@ const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
 /// Time that a cancelled command gets to end its processes and to record that it was interrupted.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(20);
 
-/// The commands at work, which end before the server does.
+/// The running commands, which end before the server does.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CommandGroup {
     stop: CancellationToken,

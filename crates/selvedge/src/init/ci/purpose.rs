@@ -1,4 +1,4 @@
-//! What a command of CI does, as its words show.
+//! Determines the purpose of a CI command from its words.
 
 use crate::init::proposal::CheckRole;
 
@@ -76,8 +76,8 @@ const CHECK_TASKS: [&str; 7] = [
 
 const FORMATTERS: [&str; 6] = ["fmt", "format", "black", "prettier", "rustfmt", "isort"];
 
-/// Programs that run the tool that an argument names. With other programs, such a word can mean anything: what
-/// `./deploy.sh test` does is unknown, and `init` runs what it adopts.
+/// Programs that run the tool that an argument names. With other programs, such as `./deploy.sh test`, the word can
+/// mean anything, and `init` runs the commands that it adopts.
 const RUNNERS: [&str; 45] = [
     "ant", "artisan", "bazel", "bun", "bundle", "bunx", "cabal", "cargo", "cmake", "composer",
     "coverage", "deno", "dotnet", "dune", "flutter", "go", "gradle", "gradlew", "hatch", "just",
@@ -154,7 +154,7 @@ const NOT_CHECK_PARTS: [&str; 10] = [
 /// Files by which a step passes values to those after it.
 const STEP_OUTPUTS: [&str; 3] = ["GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH"];
 
-/// What a command checks, and by which tool or task.
+/// The purpose of a command, and the tool or task that it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Purpose {
     pub(super) role: CheckRole,

@@ -155,7 +155,7 @@ struct PythonProject<'a> {
 }
 
 impl PythonProject<'_> {
-    /// The ways to run the tests for which there are signs, the surest first.
+    /// The ways to run the tests that the files suggest, the most likely first.
     fn test_proposal(&self) -> Option<Proposal> {
         let pytest = self.pytest_marker().map(|found_in| ("pytest", found_in));
         let of_file = |command, file| self.at.has(file).then_some((command, file));

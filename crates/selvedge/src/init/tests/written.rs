@@ -172,7 +172,7 @@ fn failed_tests(ids: &[&str], passed: u64) -> serde_json::Value {
     })
 }
 
-/// The label of a check of tests would excuse every test, and a file that is not loaded runs none.
+/// Listing a test check's label would excuse every test, and a file that is not loaded runs none.
 #[test]
 fn known_failures_are_only_ids_of_tests_that_ran() {
     let twice = trial_of("go.mod", failed_tests(&["a::b", "c::d", "a::b"], 5));

@@ -18,7 +18,7 @@ pub(crate) struct GatedAgent {
     name: &'static str,
     /// Options of `selvedge install`.
     scope: &'static [&'static str],
-    /// Writes what the agent needs besides, and starts its server if it has one.
+    /// Writes other files that the agent needs, and starts its server if it has one.
     prepare: fn(&TestEnv, &ModelServer) -> Option<AgentServer>,
     /// Starts a session with this prompt, without a terminal.
     start: fn(&GateScene<'_>, &str) -> Invocation,
@@ -32,7 +32,7 @@ pub(crate) struct AgentServer {
     url: String,
 }
 
-/// What a session needs.
+/// The requirements of a session.
 pub(crate) struct GateScene<'a> {
     env: &'a TestEnv,
     server: &'a ModelServer,

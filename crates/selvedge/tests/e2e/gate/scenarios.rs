@@ -111,7 +111,7 @@ pub(super) fn pass(agent: &GatedAgent) {
     assert!(details.stdout.contains(PROMPT), "{details}");
 }
 
-/// The work fails: the agent goes on with the digest until it passes.
+/// The work fails: the agent continues with the digest until it passes.
 pub(super) fn fail_then_fix(agent: &GatedAgent) {
     let env = project();
     let server = ModelServer::start([

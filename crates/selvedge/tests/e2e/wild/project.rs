@@ -46,7 +46,7 @@ pub(super) struct Project {
     cheat: Edit,
 }
 
-/// Replaces a text that a file contains once. An empty text stands for a whole new file.
+/// Replaces a text that a file contains once. An empty text means a new file.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Edit {
@@ -55,7 +55,7 @@ pub(super) struct Edit {
     to: String,
 }
 
-/// What the agent does about the bug.
+/// How the agent handles the bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     Wrong,

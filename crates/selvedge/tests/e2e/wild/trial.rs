@@ -22,14 +22,14 @@ pub(super) struct Trial {
     result: Result<Findings, String>,
 }
 
-/// What was observed.
+/// Observations.
 #[derive(Debug, Default)]
 struct Findings {
     /// The commands of the checks that `init` wrote.
     checks: Vec<String>,
     outcomes: Vec<String>,
     times: Times,
-    /// What is not as required.
+    /// Unmet requirements.
     problems: Vec<String>,
 }
 
@@ -252,7 +252,7 @@ impl Trial {
         Self::new(project, Err(text.to_owned()))
     }
 
-    /// What is not as required, for the message of a failure.
+    /// Unmet requirements, for the message of a failure.
     pub(super) fn problems(&self) -> Vec<String> {
         let problems = match &self.result {
             Ok(findings) => findings.problems.clone(),

@@ -1,4 +1,4 @@
-//! What operators see of a hub: metrics, and a log with the ids of requests.
+//! Monitoring of a hub: metrics, and a log with the ids of requests.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! Commands whose hub goes away or does not answer, and Ctrl-C while a task goes on.
+//! Commands whose hub disappears or does not answer, and Ctrl-C while a task is running.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

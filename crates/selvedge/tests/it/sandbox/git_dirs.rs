@@ -1,6 +1,6 @@
-//! The user's git directories are out of reach of agents and checks: whatever a session leaves in them, in those of
-//! submodules, of nested repositories and of other work trees, is not executed by the user's git. An agent's commits
-//! reach the user's repository.
+//! Agents and checks cannot change the user's git directories: the user's git executes nothing that a session leaves in
+//! them, or in those of submodules, nested repositories and other work trees. An agent's commits reach the user's
+//! repository.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -49,7 +49,7 @@ fn run_script(fixture: &SandboxFixture, script: &str) -> String {
     run.run().assert_success().stdout.clone()
 }
 
-/// Every way that is known to make the user's git run something. `touch "$E-NAME"` is the sign that it ran.
+/// All known ways to make the user's git run a program, which creates `$E-NAME` as a sign.
 const ATTACKS: &str = r#"
 plant() { mkdir -p "$(dirname "$1")"; printf '#!/bin/sh\ntouch %s-%s\n' "$E" "$2" > "$1"; chmod 755 "$1"; }
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@x GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@x
@@ -94,14 +94,14 @@ chmod 555 .git/hooks .git .git/modules
 true
 "#;
 
-/// What a user does next, in every repository. Single commands may fail.
+/// Commands of the user afterwards, in every repository. Single commands may fail.
 const USE_GIT: &str = r#"
 cd "$1" || exit 0
 { git status; git diff; git log -1; git submodule status; echo x >> file; git add file; git commit -m later; git push; git checkout -b "later$RANDOM$$"; git stash; git rebase --continue; } > /dev/null 2>&1
 true
 "#;
 
-/// Lets the user work everywhere, and returns the signs that something planted has run.
+/// Runs the user's commands everywhere, and returns the signs of planted programs that have run.
 fn signs_of_execution(fixture: &SandboxFixture) -> Vec<String> {
     let root = fixture.env.root();
     let signs = || {
@@ -202,7 +202,7 @@ fn git_runs_nothing_that_a_check_planted(fixture: &SandboxFixture) {
     assert_eq!(signs_of_execution(fixture), [] as [String; 0]);
 }
 
-/// A `.git` that is a link stays that link, and what it leads to is protected.
+/// A `.git` that is a link stays the same link, and its target is protected.
 fn git_link_to_a_repository_is_kept(fixture: &SandboxFixture) {
     let work = fixture.env.work_dir();
     fs::rename(work.join(".git"), work.join("real")).unwrap();
@@ -416,7 +416,8 @@ fn git_repository_of_an_agent_is_moved_away(fixture: &SandboxFixture) {
     );
 }
 
-/// Folders that git accepts as git directories, though they are not named `.git`, are none afterwards.
+/// Folders that git accepts as git directories, though they are not named `.git`, are no longer git directories
+/// afterwards.
 fn git_runs_nothing_in_planted_bare_repositories(fixture: &SandboxFixture) {
     let env = &fixture.env;
     env.write("docs/text", "text\n");
@@ -513,7 +514,7 @@ cat index sum > .git/index; rm index sum
     assert_eq!(staged, "staged\n");
 }
 
-/// New branches and tags do not take the meaning of names that the user has.
+/// New branches and tags cannot be mistaken for existing names of the user.
 fn git_names_keep_their_meaning(fixture: &SandboxFixture) {
     let env = &fixture.env;
     env.write("file", "text\n");
@@ -544,7 +545,7 @@ fn git_names_keep_their_meaning(fixture: &SandboxFixture) {
     assert_notice(&notices, &format!("refs/heads/{id} (not taken over: "));
 }
 
-/// That a file changed which the user's git runs, because a setting or a hook names it, is reported.
+/// A change of a file that the user's git runs, because a setting or a hook names it, is reported.
 fn git_programs_in_the_work_tree_are_reported(fixture: &SandboxFixture) {
     let setup = r#"
 set -e

@@ -157,7 +157,7 @@ fn room_omits_folders_of_added_tests(fixture: &SandboxFixture) {
     assert_outcome(&result, "verified");
 }
 
-/// A check that writes to installed tools gets a copy of them, fresh for each tree. If they cannot be copied, it cannot
+/// A check that writes to installed tools gets a new copy of them for each tree. If they cannot be copied, it cannot
 /// run.
 fn room_copies_tools_that_checks_write(fixture: &SandboxFixture) {
     let env = &fixture.env;
@@ -309,7 +309,7 @@ fn room_does_not_follow_planted_links(fixture: &SandboxFixture) {
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
 }
 
-/// Caches in tool folders and the repository's settings are fresh for each tree.
+/// Caches in tool folders and the repository's settings are reset for each tree.
 fn room_discards_writes_of_checks(fixture: &SandboxFixture) {
     let env = &fixture.env;
     env.write(".gitignore", "node_modules\n");
@@ -386,7 +386,8 @@ fn room_runs_setup(fixture: &SandboxFixture) {
     assert_outcome(&result, "verified");
 }
 
-/// What checks leave in a room is not there in the next run's room, which may reuse its files.
+/// Files that checks leave in a room are not in the next run's room, although it may reuse the
+/// room's files.
 fn room_does_not_inherit_files_from_the_last_room(fixture: &SandboxFixture) {
     let env = &fixture.env;
     env.write("value", "good\n");

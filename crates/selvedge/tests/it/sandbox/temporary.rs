@@ -10,7 +10,7 @@ use super::fixture::SandboxFixture;
 use crate::fixtures::make_executable;
 
 /// Sets up everything below `/tmp`: an active virtual environment in the workspace, and an agent's program that is a
-/// link to a script in another folder, which reads a file beside it.
+/// link to a script in another folder, which reads a file next to it.
 fn set_up(fixture: &SandboxFixture) -> String {
     let env = &fixture.env;
     let root = env.root().to_owned();
@@ -107,7 +107,7 @@ fn temporary_folder_as_home_stays_private(fixture: &SandboxFixture) {
 }
 behind!(home, bubblewrap, temporary_folder_as_home_stays_private);
 
-/// Landlock cannot protect a home in a folder that is writable, and says which folder it is.
+/// Landlock cannot protect a home in a writable folder; the report names the folder.
 #[test]
 fn temporary_folder_as_home_is_named_by_landlock() {
     let Some(fixture) = SandboxFixture::with_backend("landlock") else {

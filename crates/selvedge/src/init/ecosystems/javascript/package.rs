@@ -31,7 +31,7 @@ impl PackageJson {
         Some(serde_json::from_str(at.text(MANIFEST)?).unwrap_or_default())
     }
 
-    /// Those of these scripts that can serve as a check.
+    /// The scripts among these that can serve as a check.
     pub(super) fn scripts<'n>(&self, names: &[&'n str]) -> impl Iterator<Item = &'n str> {
         let serves = |name: &&str| self.text(name).is_some();
         names.iter().copied().filter(serves)
