@@ -21,7 +21,7 @@ use crate::active_access::ActiveAccess;
 use crate::journal_states::JournalStateCache;
 use crate::limits::RateLimiter;
 use crate::metrics::HubMetrics;
-use crate::oidc::SignOn;
+use crate::oidc::PersonSignIn;
 use crate::readiness::ReadinessCache;
 use crate::recent_activity::RecentActivity;
 use crate::run_stats::EndedTaskReceiver;
@@ -54,7 +54,7 @@ pub struct Hub {
     pub(crate) limits: RateLimiter,
     pub(crate) active_access: ActiveAccess,
     pub(crate) readiness: ReadinessCache,
-    pub(crate) sign_on: Option<SignOn>,
+    pub(crate) sign_on: Option<PersonSignIn>,
     pub(crate) wake: Notify,
     pub(crate) metrics: HubMetrics,
     pub(crate) journal_states: Mutex<JournalStateCache>,
@@ -84,7 +84,7 @@ impl Hub {
             ended_receiver: Mutex::new(Some(ended_receiver)),
             store,
             limits: RateLimiter::new(settings.requests_per_second),
-            sign_on: settings.oidc.clone().map(SignOn::new),
+            sign_on: settings.oidc.clone().map(PersonSignIn::new),
             settings,
             sessions: WorkerRegistry::default(),
             active_access: ActiveAccess::default(),

@@ -395,7 +395,7 @@ pub(crate) struct ListArgs {
     /// Output format; `jsonl` prints one run per line.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
-    /// Hub whose tasks are meant, instead of the runs of this machine.
+    /// Hub whose tasks to use instead of the runs of this machine.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
 }
@@ -434,7 +434,7 @@ pub(crate) struct ShowArgs {
     /// Reports to write.
     #[command(flatten)]
     pub(crate) reports: ReportArgs,
-    /// Hub whose tasks are meant, instead of the runs of this machine.
+    /// Hub whose tasks to use instead of the runs of this machine.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
 }

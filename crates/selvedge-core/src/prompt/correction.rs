@@ -176,9 +176,9 @@ fn build_context(run: &Run, attempt: &Attempt, report: &Report) -> CorrectivePro
 
 fn workspace_state(run: &Run) -> &'static str {
     if run.spec.snapshots && run.spec.between_attempts == BetweenAttempts::Rollback {
-        "The workspace was put back to where the first attempt began."
+        "The workspace was restored to the start of the first attempt."
     } else {
-        "The workspace holds the work of the attempt before."
+        "The workspace contains the work of the previous attempt."
     }
 }
 

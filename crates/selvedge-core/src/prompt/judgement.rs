@@ -90,7 +90,7 @@ pub fn judge_prompt(work: &JudgedWork<'_>, seed: u64, again: Option<&str>) -> St
         original_tests: listed(original_tests(report)),
         cut_at: is_cut.then_some(diff.len()),
         diff: if diff.is_empty() {
-            "(nothing was changed, or it is not known what)".to_owned()
+            "(no changes, or the changes are unknown)".to_owned()
         } else {
             diff
         },

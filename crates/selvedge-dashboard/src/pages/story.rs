@@ -53,7 +53,7 @@ pub(crate) struct TallyView {
 }
 
 /// The facts that answer the first questions: which attempt is best, and whose files are left.
-pub(crate) struct Glance {
+pub(crate) struct StoryFacts {
     pub(crate) best: Option<u32>,
     pub(crate) left: Option<String>,
     /// Failed tests or checks by attempt: "2", "1", "✓".
@@ -129,13 +129,13 @@ impl AttemptCard {
                 .cost
                 .map_or_else(|| "cost not reported yet".to_owned(), short_cost),
             is_best: story.best == Some(number) && story.attempts.len() > 1 && !is_live,
-            is_left: story.left == crate::story::TreeLeft::Attempt(number),
+            is_left: story.left == crate::story::WorkspaceTree::Attempt(number),
             has_trace: session.is_some_and(|it| it.transcript.is_some()) || is_live,
         }
     }
 }
 
-impl Glance {
+impl StoryFacts {
     pub(crate) fn new(story: &RunStory) -> Self {
         let tallies = story.attempts.iter();
         let tallies: Vec<(u32, TestTally)> = tallies

@@ -14,7 +14,7 @@ use super::attempt::{AttemptView, ChecksView, checks_of};
 use super::costs::{ModelCallCost, model_call_costs};
 use super::frame::{PageFrame, StatusBadge, TimeLabel, cost_so_far, reviewed_work, short_cost};
 use super::insights::source_address;
-use super::story::{AttemptCard, AttemptChanges, Glance};
+use super::story::{AttemptCard, AttemptChanges, StoryFacts};
 use crate::backend::{
     DashboardUser, DisplayStatus, PendingReview, ReviewSubmission, SubtaskSummary, TaskDetail,
     TaskHistory,
@@ -38,7 +38,7 @@ pub(crate) struct TaskDetailPage {
     badge: StatusBadge,
     reason: String,
     doing: String,
-    glance: Option<Glance>,
+    glance: Option<StoryFacts>,
     cards: Vec<AttemptCard>,
     tests: TestGrid,
     /// Label, value, and the page about it.
@@ -261,7 +261,7 @@ impl TaskDetailPage {
         self.cards = attempts
             .map(|attempt| AttemptCard::new(attempt, &story, run, changes))
             .collect();
-        self.glance = Some(Glance::new(&story));
+        self.glance = Some(StoryFacts::new(&story));
         self.tests = story.tests;
         let with_tree = || run.attempts.iter().filter(|it| it.tree.is_some());
         let ends = with_tree().next().zip(with_tree().next_back());

@@ -89,8 +89,7 @@ pub(crate) fn format_shares(stats: &RetryStats) -> [String; 3] {
 }
 
 /// Explanation of the sign that [`format_cost`] uses.
-pub const LOWER_BOUND_NOTE: &str =
-    "≥: at least so much, because not every session reported its cost";
+pub const LOWER_BOUND_NOTE: &str = "≥: a lower bound, because not every session reported its cost";
 
 /// Whether a cost is a lower bound.
 pub fn is_lower_bound(cost: Cost) -> bool {

@@ -35,14 +35,14 @@ pub struct RunStory {
     /// The best attempt: the delivered one, or the verified one with the fewest failures so far.
     pub best: Option<u32>,
     /// Whose files the workspace has.
-    pub left: TreeLeft,
+    pub left: WorkspaceTree,
     /// Tests that failed in any attempt, with their result in each.
     pub tests: TestGrid,
 }
 
 /// The attempt whose files are in the workspace, according to the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TreeLeft {
+pub enum WorkspaceTree {
     /// Unknown: no snapshots, or a session is changing them.
     Unknown,
     /// The files from which the run began.
@@ -113,7 +113,7 @@ impl RunStory {
                 .map(|attempt| AttemptStory::new(run, attempt, now))
                 .collect(),
             best: best_attempt(run),
-            left: tree_left(run),
+            left: workspace_tree(run),
             tests: TestGrid::from_run(run),
         }
     }
@@ -130,7 +130,7 @@ impl RunStory {
     }
 }
 
-impl TreeLeft {
+impl WorkspaceTree {
     /// A text that completes the sentence "the workspace has …".
     pub fn words(self) -> Option<String> {
         match self {
@@ -142,11 +142,11 @@ impl TreeLeft {
     }
 }
 
-fn tree_left(run: &Run) -> TreeLeft {
+fn workspace_tree(run: &Run) -> WorkspaceTree {
     // A running session changes the files.
     let is_changing = matches!(run.phase(), Phase::Executing(_));
     let Some(current) = run.current_tree.as_ref().filter(|_| !is_changing) else {
-        return TreeLeft::Unknown;
+        return WorkspaceTree::Unknown;
     };
     let has = |tree: Option<&TreeId>| tree == Some(current);
     // The delivered attempt takes precedence: another one may have the same files.
@@ -154,12 +154,12 @@ fn tree_left(run: &Run) -> TreeLeft {
     let delivered = delivered.and_then(|number| run.attempt(number));
     let mut candidates = delivered.into_iter().chain(run.attempts.iter().rev());
     if let Some(attempt) = candidates.find(|it| has(it.tree.as_ref())) {
-        return TreeLeft::Attempt(attempt.attempt_number);
+        return WorkspaceTree::Attempt(attempt.attempt_number);
     }
     if has(run.start_tree.as_ref()) {
-        return TreeLeft::Start;
+        return WorkspaceTree::Start;
     }
-    TreeLeft::Other
+    WorkspaceTree::Other
 }
 
 /// The delivered attempt, or the verified one with the fewest failures; the last one among equals.

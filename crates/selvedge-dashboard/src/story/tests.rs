@@ -109,7 +109,10 @@ fn story_tells_failure_prompt_and_recovery() {
     let story = story(&run);
     let words: Vec<_> = story.attempts.iter().map(|it| it.verdict.words()).collect();
     assert_eq!(words, ["check failed", "check failed", "verified"]);
-    assert_eq!((story.best, story.left), (Some(3), TreeLeft::Attempt(3)));
+    assert_eq!(
+        (story.best, story.left),
+        (Some(3), WorkspaceTree::Attempt(3))
+    );
 
     let first = &story.attempts[0];
     assert_eq!(first.feedback, Vec::<String>::new());
@@ -222,7 +225,7 @@ fn story_of_running_attempt_has_no_cost_yet() {
     let story = story(&run);
     assert_eq!(story.attempts[0].cost, None);
     assert_eq!(story.attempts[0].verdict, AttemptVerdict::Running);
-    assert_eq!((story.best, story.left), (None, TreeLeft::Unknown));
+    assert_eq!((story.best, story.left), (None, WorkspaceTree::Unknown));
 }
 
 #[test]

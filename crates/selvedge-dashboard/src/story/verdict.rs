@@ -164,7 +164,7 @@ impl AttemptVerdict {
         match self {
             Self::Running => "agent running".to_owned(),
             Self::Verifying => "checks running".to_owned(),
-            Self::Judging => "checks pass, judges are asked".to_owned(),
+            Self::Judging => "checks pass, waiting for judges".to_owned(),
             Self::Verified => "verified".to_owned(),
             Self::AcceptedBy(name) => format!("accepted by {name}"),
             Self::AwaitingReview => "awaiting review".to_owned(),

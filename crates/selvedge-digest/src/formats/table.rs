@@ -1,7 +1,7 @@
 //! One row per format: its line starts and signals. A format sees only lines that its row names.
 
 use super::block::{BlockFormat, BlockParser};
-use super::both::Both;
+use super::parser_pair::ParserPair;
 use super::{
     FormatParser, alcotest, ant, automake, ava, bazel, bun, bundler, cabal, catch2, cmake, ctest,
     deno, diagnostic, dialyzer, docker, doctest, ghc, git, github, go, go_json, golangci, gradle,
@@ -79,7 +79,7 @@ impl FormatRow {
 pub(super) static TABLE: &[FormatRow] = &[
     row::<json::JsonParser>("json", "{|[", NONE),
     row::<xml::XmlParser>("xml", "<|\u{feff}", NONE),
-    row::<Both<bun::BunParser, Both<deno::DenoParser, BlockParser<uvu::UvuFormat>>>>(
+    row::<ParserPair<bun::BunParser, ParserPair<deno::DenoParser, BlockParser<uvu::UvuFormat>>>>(
         "javascript_tests",
         "bun test v|running |ok |FAILED |TS0|FAIL  |Total:  ",
         NONE,
@@ -214,7 +214,7 @@ pub(super) static TABLE: &[FormatRow] = &[
     blocks::<dialyzer::DialyzerFormat>("dialyzer", "Proceeding", LOCATION),
     blocks::<tsc::TscFormat>("tsc", "", ERROR).one_liners(),
     row::<
-        Both<
+        ParserPair<
             BlockParser<grouped_lint::GroupedLintFormat>,
             BlockParser<listed_lint::ListedLintFormat>,
         >,
@@ -226,9 +226,12 @@ pub(super) static TABLE: &[FormatRow] = &[
     .one_liners(),
     row::<diagnostic::DiagnosticParser>("diagnostic", "", LOCATION).one_liners(),
     row::<
-        Both<
+        ParserPair<
             BlockParser<ctest::CTestFormat>,
-            Both<BlockParser<meson::MesonFormat>, BlockParser<program_error::ProgramErrorFormat>>,
+            ParserPair<
+                BlockParser<meson::MesonFormat>,
+                BlockParser<program_error::ProgramErrorFormat>,
+            >,
         >,
     >(
         "ctest",

@@ -40,7 +40,7 @@ fn reported_heading(analysis: &Analysis) -> String {
     let lines = count_phrase(analysis.lines, "line");
     match analysis.failures_total {
         0 if analysis.salient_count > 0 => format!(
-            "exit 0, {} of {lines} of output may tell of trouble",
+            "exit 0, {} of {lines} of output may report problems",
             analysis.salient_count
         ),
         0 => format!("exit 0, an XML document of {lines} in an unknown format"),

@@ -36,7 +36,7 @@ pub(super) fn truncate_to_tail(text: &str) -> String {
         return text.to_owned();
     }
     let start = text.ceil_char_boundary(start);
-    format!("[{start} bytes left out]\n{}", &text[start..])
+    format!("[{start} bytes omitted]\n{}", &text[start..])
 }
 
 /// A reason from a text: its first two non-empty lines, shortened.
@@ -104,7 +104,7 @@ mod tests {
     fn final_message_keeps_end_of_long_text() {
         assert_eq!(truncate_to_tail("short"), "short");
         let kept = truncate_to_tail(&"é".repeat(TEXT_LIMIT));
-        assert!(kept.starts_with(&format!("[{TEXT_LIMIT} bytes left out]\né")));
+        assert!(kept.starts_with(&format!("[{TEXT_LIMIT} bytes omitted]\né")));
         assert!(kept.len() < TEXT_LIMIT + 40);
     }
 

@@ -239,7 +239,7 @@ pub(super) fn with_supervisor_data(outcome: SessionOutcome, ended: &SessionExit)
 pub(super) fn excerpt(stream: &CapturedStream) -> String {
     let mut bytes = stream.head.clone();
     if stream.omitted() > 0 {
-        bytes.extend_from_slice(format!("\n[{} bytes left out]\n", stream.omitted()).as_bytes());
+        bytes.extend_from_slice(format!("\n[{} bytes omitted]\n", stream.omitted()).as_bytes());
     }
     bytes.extend_from_slice(&stream.tail);
     String::from_utf8_lossy(&bytes).into_owned()

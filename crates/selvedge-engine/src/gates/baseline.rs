@@ -127,7 +127,7 @@ impl BaselineRun<'_> {
             written.extend(found);
             if let Some(room) = &trees.verification_room {
                 let room = room.clone();
-                let keep = move |_: &Workspace| room.keep_built(&excluded);
+                let keep = move |_: &Workspace| room.keep_current_output(&excluded);
                 let what = "cannot store what the checks built";
                 run_blocking(&trees.workspace, what, keep).await?;
             } else if !is_same {

@@ -206,7 +206,7 @@ fn mention_absent_files(absent: &[PathBuf], checks: &mut [CheckReport]) {
             .collect();
         let reason = check.reason.take().unwrap_or_default();
         check.reason = Some(format!(
-            "{reason}; ignored files that the attempt created or changed are as before it when it is checked: {} (`[setup] run` can create them)",
+            "{reason}; the checks run without the attempt's versions of these ignored files: {} (`[setup] run` can create them)",
             named.join(", ")
         ));
     }

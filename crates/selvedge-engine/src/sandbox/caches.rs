@@ -409,7 +409,7 @@ fn copy_seeds(places: &SandboxPaths, root: &Path, workspace: &Path) {
         let Some((_, to)) = of_cache.max_by_key(|(length, _)| *length) else {
             continue;
         };
-        let Some(rest) = left.minus(&from) else {
+        let Some(rest) = left.remaining_after(&from) else {
             continue;
         };
         if !to.exists() && copy_whole(&from, &to, root).is_ok() {
@@ -442,7 +442,7 @@ struct CopyBudget {
 
 impl CopyBudget {
     /// The budget that is left after a folder; `None` if the folder is larger.
-    fn minus(mut self, folder: &Path) -> Option<Self> {
+    fn remaining_after(mut self, folder: &Path) -> Option<Self> {
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).ok()? {

@@ -144,8 +144,8 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
         if message == DenialMessage::ReadOnly {
             // A cause is often on the line after the path.
             let before = lines.peek().copied().unwrap_or_default();
-            let place = sandbox.read_only_place(line);
-            if let Some(place) = place.or_else(|| sandbox.read_only_place(before)) {
+            let place = sandbox.read_only_path(line);
+            if let Some(place) = place.or_else(|| sandbox.read_only_path(before)) {
                 let reason = format!(
                     "the check writes to `{}`, which is read-only in the verification room; use `[setup] run` to \
                      install dependencies, not a check",
@@ -168,10 +168,10 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
                     .into(),
                 );
             }
-            if let Some(protected) = sandbox.closes_temporary_folder(&path) {
+            if let Some(protected) = sandbox.makes_parents_read_only(&path) {
                 return Some(format!(
                     "the sandbox denied access to {}: Landlock cannot protect {} inside of a writable folder, so the \
-                     folders above it are closed; use $TMPDIR, or the backend bubblewrap",
+                     folders above it are read-only; use $TMPDIR, or the backend bubblewrap",
                     path.display(),
                     protected.display()
                 ).into());
@@ -196,7 +196,7 @@ fn subjects_in(line: &str) -> Vec<PathBuf> {
 }
 
 /// Returns whether a line of output names this relative path, or one below it.
-fn names_place(line: &str, name: &str) -> bool {
+fn names_path(line: &str, name: &str) -> bool {
     let is_end = |c: char| c.is_whitespace() || "'\"`():,;=<>[]{}‘’“”".contains(c);
     line.match_indices(name).any(|(at, name)| {
         let before = &line[..at];
@@ -284,7 +284,7 @@ impl WorkspaceSandbox {
 
     /// The path that a line of output about a read-only file system names, if the verification room mounts it
     /// read-only. Relative to the workspace.
-    fn read_only_place(&self, line: &str) -> Option<PathBuf> {
+    fn read_only_path(&self, line: &str) -> Option<PathBuf> {
         let own = &*self.inner;
         let mounts = &own.verification_room.as_ref()?.mounts;
         let mut places: Vec<&Path> = mounts
@@ -299,7 +299,7 @@ impl WorkspaceSandbox {
             subjects.iter().any(|path| path.starts_with(&absolute))
         };
         let is_named = |name: &OsStr| {
-            subjects.is_empty() && name.to_str().is_some_and(|name| names_place(line, name))
+            subjects.is_empty() && name.to_str().is_some_and(|name| names_path(line, name))
         };
         let by_path = |place: &&&Path| is_absolute(place) || is_named(place.as_os_str());
         // A path may be relative to the parent folder.
@@ -320,7 +320,7 @@ impl WorkspaceSandbox {
     }
 
     /// The protected path because of which nothing can be created in the folder of a temporary file.
-    fn closes_temporary_folder(&self, path: &Path) -> Option<PathBuf> {
+    fn makes_parents_read_only(&self, path: &Path) -> Option<PathBuf> {
         let own = &*self.inner;
         if own.backend != SandboxBackend::Landlock
             || own.profile != SandboxProfile::Default
@@ -353,12 +353,12 @@ mod tests {
             "mkdir: cannot create directory ‘node_modules’: Read-only file system",
             "EROFS: read-only file system, mkdir './node_modules/.x'",
         ] {
-            assert!(names_place(line, "node_modules"), "{line}");
+            assert!(names_path(line, "node_modules"), "{line}");
         }
         let nested = "EROFS: read-only file system, mkdir './packages/a/node_modules/.x'";
-        assert!(names_place(nested, "packages/a/node_modules"));
-        assert!(!names_place(nested, "node_modules"));
-        assert!(!names_place("old_node_modules/x: EROFS", "node_modules"));
+        assert!(names_path(nested, "packages/a/node_modules"));
+        assert!(!names_path(nested, "node_modules"));
+        assert!(!names_path("old_node_modules/x: EROFS", "node_modules"));
     }
 
     #[test]

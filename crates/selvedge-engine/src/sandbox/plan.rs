@@ -86,7 +86,7 @@ impl SandboxPlan {
         places.extend(readable.into_iter().map(|path| (path, PathAccess::Read)));
         // Sorted: a pin inside of another one changes nothing.
         for path in paths(&self.pinned) {
-            let Some(above) = nearest_place(&places, &path).map(Path::to_owned) else {
+            let Some(above) = nearest_listed_path(&places, &path).map(Path::to_owned) else {
                 continue;
             };
             // The pin is for the original folder, not for one that is mounted there.
@@ -150,11 +150,14 @@ pub(super) fn nearest_access(
     places: &BTreeMap<PathBuf, PathAccess>,
     path: &Path,
 ) -> Option<PathAccess> {
-    places.get(nearest_place(places, path)?).copied()
+    places.get(nearest_listed_path(places, path)?).copied()
 }
 
 /// The listed path that decides about a path.
-fn nearest_place<'a>(places: &BTreeMap<PathBuf, PathAccess>, path: &'a Path) -> Option<&'a Path> {
+fn nearest_listed_path<'a>(
+    places: &BTreeMap<PathBuf, PathAccess>,
+    path: &'a Path,
+) -> Option<&'a Path> {
     path.ancestors().find(|place| places.contains_key(*place))
 }
 

@@ -33,7 +33,7 @@ use self::copy::{
 use self::entries::{GitEntries, GitEntry};
 use self::named_programs::NamedPrograms;
 use self::state::is_plain;
-use self::take_over::{LeftRepository, SharedRepository};
+use self::take_over::{AgentChanges, SharedRepository};
 use super::error::WorkspaceError;
 use super::git::{self, GitProgram};
 use super::repository::Repository;
@@ -192,7 +192,7 @@ impl GitProtection {
         }
         self.restore_entries(&mut notes);
         // Right before anything is restored, because that discards it.
-        let left = self.read_left(&mut notes);
+        let left = self.read_changes(&mut notes);
         if !self.is_mounted {
             for copy in self.git_dirs.iter().filter_map(|it| it.copy.as_ref()) {
                 self.restore_copy(copy, &mut notes);
@@ -378,10 +378,10 @@ impl GitProtection {
     }
 
     /// Reads what the agent left in each repository, with the folder of its new objects, if it has its own.
-    fn read_left(
+    fn read_changes(
         &self,
         notes: &mut Vec<String>,
-    ) -> Vec<(&SharedRepository, LeftRepository, Option<PathBuf>)> {
+    ) -> Vec<(&SharedRepository, AgentChanges, Option<PathBuf>)> {
         let mut all = Vec::new();
         for (number, repository) in self.repositories.iter().enumerate() {
             let owner = self.git_dirs.iter();
@@ -405,7 +405,7 @@ impl GitProtection {
             let scratch = self.copy_path("scratch", number);
             let left = fs::create_dir_all(&scratch)
                 .map_err(|error| WorkspaceError::io(DOING, &scratch, error))
-                .and_then(|()| repository.read_left(&git_dir, &scratch));
+                .and_then(|()| repository.read_changes(&git_dir, &scratch));
             match left {
                 Ok(Some(left)) => all.push((repository, left, new_objects)),
                 Ok(None) => {}
@@ -465,14 +465,14 @@ impl GitProtection {
             if self.entries.get(&path) == Some(&entry) || is_moved {
                 continue;
             }
-            if !self.entries.contains_key(&path) && self.may_stay(&path) {
+            if !self.entries.contains_key(&path) && self.is_kept(&path) {
                 continue;
             }
             notes.push(self.move_aside(&path, |to| now.move_aside(&path, to)));
         }
         for folder in now.bare.clone().difference(&self.bare) {
             let paths = BARE_FILES.map(|name| folder.join(name));
-            if self.may_stay(&paths[0]) {
+            if self.is_kept(&paths[0]) {
                 continue;
             }
             for path in &paths {
@@ -497,7 +497,7 @@ impl GitProtection {
     }
 
     /// Whether a new `.git` entry of this session stays where it is.
-    fn may_stay(&self, path: &Path) -> bool {
+    fn is_kept(&self, path: &Path) -> bool {
         match self.session {
             ProtectedSession::Agent => false,
             ProtectedSession::Setup => true,

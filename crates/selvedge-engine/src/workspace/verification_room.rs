@@ -30,7 +30,7 @@ use selvedge_core::model::TreeId;
 use self::files::{make_folder, remove_all};
 use self::git_dir::{copy_git_dir, refresh_git_dir};
 use self::kept_folder::FileFingerprints;
-use self::mounts::{MOUNT_MARKER, MountedPlaces};
+use self::mounts::{MOUNT_MARKER, MountedPaths};
 use self::reuse::ReusableFiles;
 use self::times::FileTimes;
 use super::Workspace;
@@ -62,7 +62,7 @@ pub(crate) struct VerificationRoom {
     origin: Workspace,
     snapshots: Workspace,
     folder: PathBuf,
-    mounted: MountedPlaces,
+    mounted: MountedPaths,
     result_caches: Vec<ResultCache>,
     state: Arc<Mutex<VerificationRoomState>>,
 }
@@ -133,7 +133,7 @@ impl VerificationRoom {
         if is_new && is_untouched {
             mounts::record_ignored(origin, &excluded, folder)?;
         }
-        let Some(mounted) = MountedPlaces::find(origin, &excluded, folder) else {
+        let Some(mounted) = MountedPaths::find(origin, &excluded, folder) else {
             return Ok(None);
         };
         let (root, tree) = paths_in(origin, folder);
@@ -235,7 +235,10 @@ impl VerificationRoom {
 
     /// Keeps the current build output, with which every tree begins. `excluded` are the paths in the room that snapshots
     /// do not cover.
-    pub(crate) fn keep_built(&self, excluded: &[ExcludedPath]) -> Result<(), WorkspaceError> {
+    pub(crate) fn keep_current_output(
+        &self,
+        excluded: &[ExcludedPath],
+    ) -> Result<(), WorkspaceError> {
         let mut state = self.state();
         self.keep_build_output(&self.build_output_in(excluded), &mut state)?;
         self.keep_results(&mut state)?;

@@ -64,7 +64,7 @@ async fn a_flood_fits_in_bounded_memory_and_a_capped_file() {
     let text = fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("first\n"));
     assert!(text.ends_with("last\n"));
-    assert!(text.contains("\n[selvedge: 199000000 bytes left out here, beyond 1000000]\n"));
+    assert!(text.contains("\n[selvedge: 199000000 bytes omitted here, beyond 1000000]\n"));
 }
 
 #[tokio::test]

@@ -334,7 +334,7 @@ pub const OPERATIONS: &[Operation] = &[
         "POST",
         "/api/v1/schedules",
         SUBMIT,
-        "Creates a schedule, which submits a task again and again.",
+        "Creates a schedule, which submits a task repeatedly.",
         || post(schedules::create),
     )
     .request_schema(schema_of::<ScheduleRequest>)
@@ -374,7 +374,7 @@ pub const OPERATIONS: &[Operation] = &[
         "GET",
         "/api/v1/projects/{id}",
         READ,
-        "Shows a project by its name, with what its submitters use.",
+        "Shows a project by its name, with the usage of its submitters.",
         || get(projects::show),
     )
     .response_schema(200, schema_of::<ProjectRow>),

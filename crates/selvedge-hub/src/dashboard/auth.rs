@@ -21,7 +21,7 @@ use uuid::Uuid;
 use crate::active_access::AccessKey;
 use crate::auth;
 use crate::hub::Hub;
-use crate::oidc::{ProviderAnswer, ProviderError, SignInError, SignOn};
+use crate::oidc::{IdentityProviderError, PersonSignIn, ProviderAnswer, SignInError};
 
 /// Number of hexadecimal digits of the database's id in the name of the cookie.
 const COOKIE_ID_DIGITS: usize = 12;
@@ -94,7 +94,7 @@ impl SessionAuthenticator {
         is_known && auth::includes_scope(session.owner.scopes(), Scope::Read)
     }
 
-    fn sign_on(&self) -> Result<&SignOn, LoginError> {
+    fn sign_on(&self) -> Result<&PersonSignIn, LoginError> {
         let none = || LoginError::Refused("People cannot sign in to this hub.".to_owned());
         self.hub.sign_on.as_ref().ok_or_else(none)
     }
@@ -164,7 +164,7 @@ fn login_error(error: &SignInError) -> LoginError {
             tracing::warn!("a sign-in was refused: {text}");
             LoginError::Refused(text)
         }
-        SignInError::Provider(cause @ ProviderError::Refused(_)) => {
+        SignInError::Provider(cause @ IdentityProviderError::Refused(_)) => {
             tracing::warn!(%cause, "a sign-in was refused");
             LoginError::Refused(text)
         }

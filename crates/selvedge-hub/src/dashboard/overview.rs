@@ -14,7 +14,7 @@ use selvedge_store::hub::{
 };
 
 use super::backend::store_failure;
-use super::rows::{apply_plan_totals, apply_stats, branch_of, row, run_standing};
+use super::rows::{apply_plan_totals, apply_stats, branch_of, row, run_status};
 use crate::hub::Hub;
 use crate::service::{ProjectLimits, visible_workers};
 use crate::{plans, run_stats};
@@ -107,7 +107,7 @@ pub(super) async fn tasks(
     let mut accepted = None;
     let mut statuses = Vec::new();
     for (status, number) in counts.statuses {
-        let standing = run_standing(status.0, status.1);
+        let standing = run_status(status.0, status.1);
         let by_person = if status == verified {
             counts.accepted
         } else {
@@ -198,7 +198,7 @@ pub(super) async fn fleet(
         .map_err(store_failure)?;
     let of = |wanted: fn(DisplayStatus) -> bool| -> u64 {
         let kinds = counts.statuses.iter();
-        let kinds = kinds.filter(|((state, outcome), _)| wanted(run_standing(*state, *outcome)));
+        let kinds = kinds.filter(|((state, outcome), _)| wanted(run_status(*state, *outcome)));
         kinds.map(|(_, number)| number).sum()
     };
     let oldest = TaskPageRequest {

@@ -70,7 +70,7 @@ fn reviewed_standing(
     outcome: Option<Outcome>,
     review: Option<&ReviewRecord>,
 ) -> DisplayStatus {
-    match run_standing(state, outcome) {
+    match run_status(state, outcome) {
         DisplayStatus::Finished(Outcome::Verified) if review.is_some_and(|it| it.accepted) => {
             DisplayStatus::Accepted
         }
@@ -78,7 +78,7 @@ fn reviewed_standing(
     }
 }
 
-pub(super) fn run_standing(state: TaskState, outcome: Option<Outcome>) -> DisplayStatus {
+pub(super) fn run_status(state: TaskState, outcome: Option<Outcome>) -> DisplayStatus {
     match state {
         TaskState::Queued | TaskState::Offered => DisplayStatus::Queued,
         TaskState::Running => DisplayStatus::Running,

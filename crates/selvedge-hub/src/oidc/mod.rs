@@ -20,8 +20,8 @@ pub use self::settings::{ClientSecret, IssuerError, OidcSettings, Role, parse_is
 use self::id_token::IdTokenError;
 use self::pending::{PendingSignIn, SigningKey};
 use self::person::PersonError;
+pub(crate) use self::provider::IdentityProviderError;
 use self::provider::Provider;
-pub(crate) use self::provider::ProviderError;
 use crate::hub::Hub;
 
 /// The path that the provider sends browsers back to.
@@ -45,7 +45,7 @@ pub(crate) enum SignInError {
     Denied(String),
     /// The provider cannot be used now.
     #[error("{}", describe(.0))]
-    Provider(#[from] ProviderError),
+    Provider(#[from] IdentityProviderError),
     /// The ID token is not valid.
     #[error("The identity provider sent an ID token that is not valid: {0}")]
     IdToken(#[from] IdTokenError),
@@ -61,13 +61,15 @@ pub(crate) enum SignInError {
 }
 
 /// The text for a page. Addresses and details of the network are only in the log.
-fn describe(error: &ProviderError) -> &'static str {
+fn describe(error: &IdentityProviderError) -> &'static str {
     match error {
-        ProviderError::Unavailable(_) => {
+        IdentityProviderError::Unavailable(_) => {
             "The identity provider cannot be reached now. Try again, or sign in with a token."
         }
-        ProviderError::Refused(_) => "The identity provider refused the sign-in. Sign in again.",
-        ProviderError::Protocol(_) => {
+        IdentityProviderError::Refused(_) => {
+            "The identity provider refused the sign-in. Sign in again."
+        }
+        IdentityProviderError::Protocol(_) => {
             "The hub cannot use the identity provider; see the hub's log for the reason. Sign in with a token."
         }
     }
@@ -93,13 +95,13 @@ pub(crate) struct ProviderAnswer<'a> {
 
 /// Sign-in at the provider of the settings.
 #[derive(Debug)]
-pub(crate) struct SignOn {
+pub(crate) struct PersonSignIn {
     settings: OidcSettings,
     provider: Provider,
     key: SigningKey,
 }
 
-impl SignOn {
+impl PersonSignIn {
     pub(crate) fn new(settings: OidcSettings) -> Self {
         Self {
             provider: Provider::new(&settings),

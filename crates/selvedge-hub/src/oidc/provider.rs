@@ -33,7 +33,7 @@ const KEYS_RETRY: Duration = Duration::from_mins(1);
 
 /// Why the provider cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(crate) enum ProviderError {
+pub(crate) enum IdentityProviderError {
     /// It cannot be reached, or fails.
     #[error("cannot reach the identity provider: {0}")]
     Unavailable(String),
@@ -84,9 +84,9 @@ struct ErrorDocument {
 
 /// Cached data of the provider.
 #[derive(Debug, Default)]
-struct Known {
+struct ProviderCache {
     discovery: Option<(Instant, Arc<Discovery>)>,
-    failure: Option<(Instant, ProviderError)>,
+    failure: Option<(Instant, IdentityProviderError)>,
     keys: Option<(Instant, Arc<Vec<Jwk>>)>,
 }
 
@@ -98,7 +98,7 @@ pub(super) struct Provider {
     client_secret: super::ClientSecret,
     client: Result<Client, String>,
     /// Locked while it is completed: concurrent callers wait for the same response.
-    known: Mutex<Known>,
+    known: Mutex<ProviderCache>,
 }
 
 impl Provider {
@@ -120,14 +120,14 @@ impl Provider {
         }
     }
 
-    fn client(&self) -> Result<&Client, ProviderError> {
+    fn client(&self) -> Result<&Client, IdentityProviderError> {
         self.client
             .as_ref()
-            .map_err(|error| ProviderError::Unavailable(error.clone()))
+            .map_err(|error| IdentityProviderError::Unavailable(error.clone()))
     }
 
     /// The provider's configuration. If it cannot be read again, the earlier one stays in use.
-    pub(super) async fn discovery(&self) -> Result<Arc<Discovery>, ProviderError> {
+    pub(super) async fn discovery(&self) -> Result<Arc<Discovery>, IdentityProviderError> {
         let mut known = self.known.lock().await;
         let earlier = known.discovery.clone();
         if let Some((at, found)) = &earlier
@@ -153,12 +153,12 @@ impl Provider {
         earlier.map(|(_, found)| found).ok_or(error)
     }
 
-    async fn discover(&self) -> Result<Discovery, ProviderError> {
+    async fn discover(&self) -> Result<Discovery, IdentityProviderError> {
         let base = self.issuer.trim_end_matches('/');
         let url = format!("{base}/.well-known/openid-configuration");
         let document: DiscoveryDocument = self.get(&url).await?;
         if document.issuer != self.issuer {
-            return Err(ProviderError::Protocol(format!(
+            return Err(IdentityProviderError::Protocol(format!(
                 "its configuration names the issuer `{}` instead of `{}`",
                 shown_text(&document.issuer),
                 self.issuer
@@ -167,7 +167,7 @@ impl Provider {
         let endpoint = |name: &str, text: &str| {
             parse_endpoint(text).map_err(|error| {
                 let text = shown_text(text);
-                ProviderError::Protocol(format!("its `{name}` `{text}` {error}"))
+                IdentityProviderError::Protocol(format!("its `{name}` `{text}` {error}"))
             })
         };
         let methods = document.token_endpoint_auth_methods_supported;
@@ -191,7 +191,7 @@ impl Provider {
     pub(super) async fn keys(
         &self,
         insufficient: Option<&Arc<Vec<Jwk>>>,
-    ) -> Result<Arc<Vec<Jwk>>, ProviderError> {
+    ) -> Result<Arc<Vec<Jwk>>, IdentityProviderError> {
         let discovery = self.discovery().await?;
         let mut known = self.known.lock().await;
         let usable = known.keys.clone();
@@ -230,7 +230,7 @@ impl Provider {
         code: &str,
         verifier: &str,
         redirect_url: &str,
-    ) -> Result<String, ProviderError> {
+    ) -> Result<String, IdentityProviderError> {
         let discovery = self.discovery().await?;
         let secret = self.client_secret.expose();
         let mut fields = vec![
@@ -263,16 +263,21 @@ impl Provider {
             let is_of_client = status == StatusCode::UNAUTHORIZED
                 || ["invalid_client", "unauthorized_client"].contains(&error.error.as_str());
             return Err(if is_of_client {
-                ProviderError::Protocol(format!("it refused the hub's client id or secret: {text}"))
+                IdentityProviderError::Protocol(format!(
+                    "it refused the hub's client id or secret: {text}"
+                ))
             } else {
-                ProviderError::Refused(text)
+                IdentityProviderError::Refused(text)
             });
         }
         let document: TokenDocument = parse(status, &body, "its token endpoint")?;
         Ok(document.id_token)
     }
 
-    async fn get<T: for<'de> Deserialize<'de>>(&self, url: &str) -> Result<T, ProviderError> {
+    async fn get<T: for<'de> Deserialize<'de>>(
+        &self,
+        url: &str,
+    ) -> Result<T, IdentityProviderError> {
         let (status, body) = send(self.client()?.get(url)).await?;
         parse(status, &body, url)
     }
@@ -286,15 +291,17 @@ fn form_encode(fields: &[(&str, &str)]) -> String {
     fields.collect::<Vec<_>>().join("&")
 }
 
-async fn send(request: RequestBuilder) -> Result<(StatusCode, Vec<u8>), ProviderError> {
-    let unavailable = |error: reqwest::Error| ProviderError::Unavailable(describe(&error));
+async fn send(request: RequestBuilder) -> Result<(StatusCode, Vec<u8>), IdentityProviderError> {
+    let unavailable = |error: reqwest::Error| IdentityProviderError::Unavailable(describe(&error));
     let request = request.header(ACCEPT, "application/json");
     let mut response = request.send().await.map_err(unavailable)?;
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(unavailable)? {
         body.extend_from_slice(&chunk);
         if body.len() > MAX_RESPONSE_BYTES {
-            return Err(ProviderError::Protocol("a response is too long".to_owned()));
+            return Err(IdentityProviderError::Protocol(
+                "a response is too long".to_owned(),
+            ));
         }
     }
     Ok((response.status(), body))
@@ -304,19 +311,19 @@ fn parse<T: for<'de> Deserialize<'de>>(
     status: StatusCode,
     body: &[u8],
     source: &str,
-) -> Result<T, ProviderError> {
+) -> Result<T, IdentityProviderError> {
     if status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS {
-        return Err(ProviderError::Unavailable(format!(
+        return Err(IdentityProviderError::Unavailable(format!(
             "{source} answers {status}"
         )));
     }
     if !status.is_success() {
-        return Err(ProviderError::Protocol(format!(
+        return Err(IdentityProviderError::Protocol(format!(
             "{source} answers {status}"
         )));
     }
     serde_json::from_slice(body)
-        .map_err(|error| ProviderError::Protocol(format!("{source}: {error}")))
+        .map_err(|error| IdentityProviderError::Protocol(format!("{source}: {error}")))
 }
 
 /// An error with its causes.

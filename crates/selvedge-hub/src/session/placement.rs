@@ -151,7 +151,7 @@ pub(super) fn why_unschedulable(
     Some(format!(
         "every suitable worker is quarantined; worker `{name}` until {}: {}",
         quarantine.until.strftime("%F %R UTC"),
-        quarantine.shown_to(needs.project).reason
+        quarantine.visible_to(needs.project).reason
     ))
 }
 

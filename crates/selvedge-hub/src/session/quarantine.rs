@@ -64,7 +64,7 @@ pub(crate) struct Quarantine {
 
 impl Quarantine {
     /// The quarantine with the last failure, unless that is of another project.
-    pub(super) fn shown_to(&self, project: &str) -> WorkerQuarantine {
+    pub(super) fn visible_to(&self, project: &str) -> WorkerQuarantine {
         let reason = if self.last_failure.project == project {
             self.full_reason()
         } else {
@@ -200,9 +200,9 @@ mod tests {
         for number in [1, 1, 2, 3, 4, 5] {
             worker.record(task(number), failure("disk full"), &RULES);
             if let Some((ends_at, quarantine)) = worker.last.take() {
-                let shown = quarantine.shown_to("web").reason;
+                let shown = quarantine.visible_to("web").reason;
                 assert!(shown.ends_with("tasks in a row; the last one: disk full"));
-                let hidden = quarantine.shown_to("ops").reason;
+                let hidden = quarantine.visible_to("ops").reason;
                 assert!(hidden.ends_with("tasks in a row"), "{hidden}");
                 let left = ends_at.duration_since(Instant::now());
                 minutes.push(left.as_secs_f64().round() / 60.0);

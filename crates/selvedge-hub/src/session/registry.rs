@@ -68,14 +68,14 @@ struct ConnectedWorker {
     failures: FailureRecord,
     lost_leases: u64,
     last_seen: Timestamp,
-    /// The same moment by the monotonic clock.
-    last_heard: Instant,
+    /// `last_seen` by the monotonic clock.
+    last_message_at: Instant,
     since: Timestamp,
 }
 
 impl ConnectedWorker {
     /// Whether it may be offered tasks at all.
-    fn is_able(&self) -> bool {
+    fn is_available(&self) -> bool {
         let capabilities = self.hello.capabilities.as_ref();
         capabilities.is_none_or(|own| own.problem.is_none()) && self.failures.quarantine().is_none()
     }
@@ -184,7 +184,7 @@ impl WorkerRegistry {
         let is_alive_here = workers.get(&name).is_some_and(|other| {
             other.outgoing.as_ref().is_some_and(|it| !it.is_closed())
                 && is_other_process(&other.hello.boot_id)
-                && other.last_heard.elapsed() < alive_within
+                && other.last_message_at.elapsed() < alive_within
         });
         let is_alive_at_peer = || {
             let peers = self.peer_workers.lock();
@@ -211,7 +211,7 @@ impl WorkerRegistry {
             lost_leases: before.as_ref().map_or(0, |before| before.lost_leases),
             failures: before.map(|before| before.failures).unwrap_or_default(),
             last_seen: Timestamp::now(),
-            last_heard: Instant::now(),
+            last_message_at: Instant::now(),
             since: Timestamp::now(),
             hello,
         };
@@ -247,7 +247,7 @@ impl WorkerRegistry {
         self.update_worker(handle, |worker| {
             worker.waiting = waiting.into_iter().collect();
             worker.last_seen = Timestamp::now();
-            worker.last_heard = Instant::now();
+            worker.last_message_at = Instant::now();
         });
     }
 
@@ -322,8 +322,8 @@ impl WorkerRegistry {
         let mut poll_requests: Vec<PollRequest> = workers
             .iter()
             .filter(|(_, worker)| worker.outgoing.is_some() && worker.is_ready && !worker.draining)
-            .filter(|(_, worker)| worker.last_heard.elapsed() < within)
-            .filter(|(_, worker)| worker.is_able())
+            .filter(|(_, worker)| worker.last_message_at.elapsed() < within)
+            .filter(|(_, worker)| worker.is_available())
             .filter_map(|(name, worker)| {
                 let slots = usize::try_from(worker.hello.slots).unwrap_or(usize::MAX);
                 let occupied = worker.held.difference(&worker.waiting).count();
@@ -439,7 +439,7 @@ impl WorkerRegistry {
         let workers = self.all_workers().into_iter();
         let visible = workers.filter(|(row, _)| takes_tasks(row));
         let rows = visible.map(|(row, quarantine)| WorkerRow {
-            quarantine: quarantine.map(|it| it.shown_to(project)),
+            quarantine: quarantine.map(|it| it.visible_to(project)),
             ..row
         });
         rows.collect()

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use reqwest::header::{CONTENT_TYPE, HeaderValue, USER_AGENT};
 use reqwest::redirect::Policy;
 use reqwest::{Client, StatusCode, Url};
-use selvedge_store::hub::{AfterTry, ClaimedDelivery, DeliveryResult, ReceiverAnswer};
+use selvedge_store::hub::{ClaimedDelivery, DeliveryFollowUp, DeliveryResult, ReceiverAnswer};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -97,12 +97,12 @@ async fn deliver(hub: Arc<Hub>, client: Client, delivery: ClaimedDelivery) {
     };
     let is_accepted = status.is_some_and(|status| status.is_success());
     let after = if is_accepted {
-        AfterTry::Delivered
+        DeliveryFollowUp::Delivered
     } else if delivery.try_number >= MAX_TRIES || status == Some(StatusCode::GONE) {
-        AfterTry::Failed
+        DeliveryFollowUp::Failed
     } else {
         let pause = pause_after(delivery.try_number, hub.settings.webhook_retry);
-        AfterTry::Retry(jittered_ms(pause, fastrand::f64()))
+        DeliveryFollowUp::Retry(jittered_ms(pause, fastrand::f64()))
     };
     if !is_accepted {
         let (id, error) = (&delivery.message_id, error.as_deref());

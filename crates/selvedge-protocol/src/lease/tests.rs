@@ -19,14 +19,14 @@ const RULES: LeaseRules = LeaseRules {
 enum LeaseStep {
     Grant,
     /// A worker's message, by the assignment that it assumes: 0 is the latest, 1 the one before.
-    Worker(usize, WorkerWord),
+    Worker(usize, WorkerAction),
     Wait(i64),
     Cancel,
     Review(u8),
 }
 
 #[derive(Debug, Clone, Copy)]
-enum WorkerWord {
+enum WorkerAction {
     Accept,
     Renew,
     Begin(i32),
@@ -35,7 +35,7 @@ enum WorkerWord {
     GiveUp(bool),
 }
 
-fn word() -> impl Strategy<Value = WorkerWord> {
+fn word() -> impl Strategy<Value = WorkerAction> {
     let outcome = prop_oneof![
         Just(Outcome::Verified),
         Just(Outcome::Stuck),
@@ -45,12 +45,12 @@ fn word() -> impl Strategy<Value = WorkerWord> {
         Just(Outcome::Interrupted),
     ];
     prop_oneof![
-        1 => Just(WorkerWord::Accept),
-        1 => Just(WorkerWord::Renew),
-        4 => (-1..2i32).prop_map(WorkerWord::Begin),
-        4 => (-1..1i32, any::<bool>()).prop_map(|(offset, same)| WorkerWord::Close(offset, same)),
-        2 => (outcome, any::<bool>()).prop_map(|(outcome, same)| WorkerWord::Complete(outcome, same)),
-        1 => any::<bool>().prop_map(WorkerWord::GiveUp),
+        1 => Just(WorkerAction::Accept),
+        1 => Just(WorkerAction::Renew),
+        4 => (-1..2i32).prop_map(WorkerAction::Begin),
+        4 => (-1..1i32, any::<bool>()).prop_map(|(offset, same)| WorkerAction::Close(offset, same)),
+        2 => (outcome, any::<bool>()).prop_map(|(outcome, same)| WorkerAction::Complete(outcome, same)),
+        1 => any::<bool>().prop_map(WorkerAction::GiveUp),
     ]
 }
 
@@ -132,7 +132,7 @@ impl LeaseWorld {
         })
     }
 
-    fn word(&self, token: LeaseToken, word: WorkerWord, fresh: String) -> LeaseInput {
+    fn word(&self, token: LeaseToken, word: WorkerAction, fresh: String) -> LeaseInput {
         let run = |offset: i32| {
             self.lease
                 .last_attempt
@@ -140,10 +140,10 @@ impl LeaseWorld {
                 .max(1)
         };
         match word {
-            WorkerWord::Accept => LeaseInput::Accept(token),
-            WorkerWord::Renew => LeaseInput::Renew(token),
-            WorkerWord::Begin(offset) => LeaseInput::BeginAttempt(token, run(offset)),
-            WorkerWord::Close(offset, same) => {
+            WorkerAction::Accept => LeaseInput::Accept(token),
+            WorkerAction::Renew => LeaseInput::Renew(token),
+            WorkerAction::Begin(offset) => LeaseInput::BeginAttempt(token, run(offset)),
+            WorkerAction::Close(offset, same) => {
                 let attempt_number = run(offset);
                 let was_reported = self.log.iter().any(|event| {
                     matches!(event, LeaseEvent::RunClosed { attempt_number: n, closing: AttemptEnd::Report, .. } if *n == attempt_number)
@@ -156,7 +156,7 @@ impl LeaseWorld {
                     stored: was_reported.then_some(same),
                 }
             }
-            WorkerWord::Complete(outcome, same) => LeaseInput::Complete {
+            WorkerAction::Complete(outcome, same) => LeaseInput::Complete {
                 token,
                 completion_id: self
                     .completions
@@ -165,7 +165,7 @@ impl LeaseWorld {
                     .map_or(fresh, Clone::clone),
                 outcome,
             },
-            WorkerWord::GiveUp(drained) => LeaseInput::Release(
+            WorkerAction::GiveUp(drained) => LeaseInput::Release(
                 token,
                 if drained {
                     LossReason::Drained
@@ -276,9 +276,9 @@ proptest! {
         for _ in 0..20 {
             world.take(&LeaseStep::Wait(1_000))?;
             world.take(&LeaseStep::Grant)?;
-            world.take(&LeaseStep::Worker(0, WorkerWord::Begin(0)))?;
-            world.take(&LeaseStep::Worker(0, WorkerWord::Close(-1, true)))?;
-            world.take(&LeaseStep::Worker(0, WorkerWord::Complete(Outcome::Verified, false)))?;
+            world.take(&LeaseStep::Worker(0, WorkerAction::Begin(0)))?;
+            world.take(&LeaseStep::Worker(0, WorkerAction::Close(-1, true)))?;
+            world.take(&LeaseStep::Worker(0, WorkerAction::Complete(Outcome::Verified, false)))?;
             world.take(&LeaseStep::Review(0))?;
         }
         prop_assert!(world.lease.state.is_terminal(), "{:?}", world.lease);

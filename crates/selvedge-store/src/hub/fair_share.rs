@@ -25,7 +25,7 @@ pub(crate) struct SubmitterQueue {
 
 /// A chosen task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Choice {
+pub(crate) struct ChosenTask {
     pub(crate) submitter: i64,
     pub(crate) task: i64,
 }
@@ -102,7 +102,7 @@ impl FairShare {
     }
 
     /// Chooses at most so many tasks and counts them as running.
-    pub(crate) fn choose(&mut self, queues: Vec<SubmitterQueue>, slots: usize) -> Vec<Choice> {
+    pub(crate) fn choose(&mut self, queues: Vec<SubmitterQueue>, slots: usize) -> Vec<ChosenTask> {
         let mut chosen = Vec::new();
         let mut tasks: HashMap<i64, VecDeque<(i64, i64)>> = queues
             .into_iter()
@@ -133,7 +133,7 @@ impl FairShare {
             }
             queue.pop_front();
             self.count_running(submitter, 1);
-            chosen.push(Choice {
+            chosen.push(ChosenTask {
                 submitter,
                 task: first.1,
             });
@@ -143,7 +143,7 @@ impl FairShare {
     }
 
     /// No longer counts a chosen task as running, because it was not assigned.
-    pub(crate) fn take_back(&mut self, choice: Choice) {
+    pub(crate) fn undo_choice(&mut self, choice: ChosenTask) {
         self.count_running(choice.submitter, -1);
     }
 
@@ -185,7 +185,7 @@ mod tests {
         }
     }
 
-    fn tasks(chosen: &[Choice]) -> Vec<i64> {
+    fn tasks(chosen: &[ChosenTask]) -> Vec<i64> {
         chosen.iter().map(|choice| choice.task).collect()
     }
 
@@ -200,7 +200,7 @@ mod tests {
         // One of each project; in `a`, the submitter without a running task follows.
         let chosen = share.choose(queues, 6);
         assert_eq!(tasks(&chosen), [100, 300, 200, 301, 101, 201]);
-        share.take_back(chosen[1]);
+        share.undo_choice(chosen[1]);
         let queues = vec![queue_of(1, &[1]), queue_of(3, &[9])];
         assert_eq!(tasks(&share.choose(queues, 1)), [300]);
     }

@@ -50,6 +50,6 @@ pub use traits::{
     ScheduleStore, StoreFuture, StoreSettings, TokenStore, WebhookStore,
 };
 pub use webhooks::{
-    AfterTry, ClaimedDelivery, DeliveryRecord, DeliveryResult, DeliveryTryRow, NewWebhook,
+    ClaimedDelivery, DeliveryFollowUp, DeliveryRecord, DeliveryResult, DeliveryTryRow, NewWebhook,
     ReceiverAnswer, TaskEvent, Webhook,
 };

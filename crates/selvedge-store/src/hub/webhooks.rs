@@ -86,7 +86,7 @@ pub struct ClaimedDelivery {
 
 /// The next step after a try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AfterTry {
+pub enum DeliveryFollowUp {
     /// Nothing: the receiver accepted it.
     Delivered,
     /// Another try after so many milliseconds.
@@ -116,7 +116,7 @@ pub struct DeliveryResult {
     /// The answer.
     pub answer: ReceiverAnswer,
     /// The next step.
-    pub after: AfterTry,
+    pub after: DeliveryFollowUp,
 }
 
 /// A try in the log.

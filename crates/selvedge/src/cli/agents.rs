@@ -22,7 +22,7 @@ pub(crate) struct HookArgs {
     /// Agent that calls the hook.
     #[arg(value_name = "AGENT", value_enum)]
     pub(crate) agent: HookAgent,
-    /// Maximum number of times that the agent is kept from finishing after each prompt.
+    /// Maximum number of times that the agent is blocked from finishing after each prompt.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole_number::<u32>(1..=RunSpec::MAX_RETRIES.into(), 3))]
     pub(crate) max_refusals: u32,
     /// Directory of the project [default: the directory of the agent's session].
@@ -53,13 +53,13 @@ pub(crate) struct InstallArgs {
     /// The agent.
     #[arg(value_name = "AGENT", value_enum)]
     pub(crate) agent: HookAgent,
-    /// In your own settings, for all directories, instead of the repository's.
+    /// Use your own settings, for all directories, instead of the repository's
     #[arg(long)]
     pub(crate) user: bool,
     /// Print the changes without making them.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Directory instead of the repository of the current directory.
+    /// Directory to use instead of the repository of the current directory.
     #[arg(long, value_name = "PATH", conflicts_with = "user", value_hint = clap::ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
 }

@@ -56,14 +56,14 @@ pub(crate) struct WorkerArgs {
     /// Exit after this time without a task.
     #[arg(long, value_name = "SECONDS", value_parser = whole_number::<u64>(AT_LEAST_ONE, 60))]
     pub(crate) idle_timeout: Option<u64>,
-    /// Exit with 0 whatever the outcome of the task, also if none came: for job controllers, which count other
+    /// Exit with 0 regardless of the outcome of the task, even if there was none: for job controllers, which count other
     /// codes as failures of the job.
     #[arg(long, requires = "once")]
     pub(crate) ignore_outcome: bool,
     /// Format of the log on standard error. SELVEDGE_LOG sets its levels: `debug`, or `warn,selvedge=info`.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) log_format: LogFormat,
-    /// The file with options, and their origins.
+    /// The option that selects the file of options, and the one that shows the origins.
     #[command(flatten)]
     pub(crate) config: ServerConfigArgs,
 }
@@ -130,7 +130,7 @@ pub(crate) struct SubmitArgs {
     /// Key that identifies the task: submitting it again with the same key creates no new task.
     #[arg(long, value_name = "KEY")]
     pub(crate) idempotency_key: Option<String>,
-    /// Submit the task again and again: a cron expression of five fields, in UTC unless it ends with a time zone
+    /// Submit the task repeatedly: a cron expression of five fields, in UTC unless it ends with a time zone
     /// (`0 3 * * MON-FRI Europe/Berlin`). See `selvedge schedules`.
     #[arg(long, value_name = "CRON", conflicts_with_all = ["watch", "idempotency_key"])]
     pub(crate) schedule: Option<String>,

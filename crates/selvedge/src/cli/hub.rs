@@ -30,7 +30,7 @@ Examples:
 
 SIGHUP reads the certificate and its key again.")]
 pub(crate) struct ServeArgs {
-    /// Something else than to serve.
+    /// A maintenance command instead of serving.
     #[command(subcommand)]
     pub(crate) command: Option<HubCommand>,
     /// Address to listen on; port 0 selects any free port, which is printed.
@@ -117,7 +117,7 @@ pub(crate) struct ServeArgs {
     /// Format of the log on standard error. SELVEDGE_LOG sets its levels: `debug`, or `info,selvedge_hub=debug`.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) log_format: LogFormat,
-    /// The file with options, and their origins.
+    /// The option that selects the file of options, and the one that shows the origins.
     #[command(flatten)]
     pub(crate) config: ServerConfigArgs,
 }

@@ -38,7 +38,7 @@ pub(crate) struct OidcArgs {
     /// Group of administrators.
     #[arg(long, value_name = "GROUP", requires = "oidc_issuer")]
     pub(crate) oidc_roles_admin: Vec<String>,
-    /// Role of people without a group that has one [default: they may not sign in].
+    /// Role of people whose groups have none [default: they may not sign in].
     #[arg(long, value_name = "ROLE", requires = "oidc_issuer",
           value_parser = PossibleValuesParser::new(Role::ALL.map(Role::as_str)))]
     pub(crate) oidc_default_role: Option<String>,

@@ -41,7 +41,7 @@ pub(crate) enum ProjectsCommand {
         #[command(flatten)]
         settings: Box<ProjectSettingsArgs>,
     },
-    /// Show the limits of a project and what its submitters use now.
+    /// Show the limits of a project and the current usage of its submitters.
     Show {
         /// Name of the project.
         name: String,

@@ -47,7 +47,7 @@ pub(crate) struct ReviewArgs {
     /// Output format; `jsonl` prints one event per line, and then the result.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) format: OutputFormat,
-    /// Hub whose tasks are meant, instead of the runs of this machine.
+    /// Hub whose tasks to use instead of the runs of this machine.
     #[command(flatten)]
     pub(crate) hub: HubArgs,
 }

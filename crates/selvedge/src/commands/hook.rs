@@ -29,7 +29,7 @@ pub(super) fn run(args: &HookArgs) -> u8 {
         let error = one_line(&error.to_plain_text(), ERROR_CHARS);
         GateAnswer::Allow {
             message: format!(
-                "Selvedge: NOT VERIFIED: the stop gate failed and lets the agent go: {error}"
+                "Selvedge: NOT VERIFIED: the stop gate failed and does not block the agent: {error}"
             ),
         }
     });

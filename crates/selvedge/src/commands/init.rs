@@ -355,6 +355,6 @@ fn print_remedy(tried: &[TriedProposal]) {
         "next: add a command that tests the project to {REPOSITORY_FILE}, then run `selvedge verify`"
     );
     if !tried.is_empty() {
-        errln!("  or repair the reasons above, then run `selvedge init --force`");
+        errln!("  or fix the problems above, then run `selvedge init --force`");
     }
 }

@@ -78,7 +78,7 @@ fn resolve_reviewed_run(
     if is_awaiting(latest) {
         return Ok(latest.run_id);
     }
-    let (short, label) = (latest.run_id.short(), standing_label(latest.standing));
+    let (short, label) = (latest.run_id.short(), status_label(latest.standing));
     let error = CliError::usage(format!(
         "the latest run of this directory, {short}, is not awaiting review: its state is `{label}`"
     ));
@@ -92,7 +92,7 @@ fn is_awaiting(run: &RunSummary) -> bool {
     run.standing == RunStatus::AwaitingReview
 }
 
-fn standing_label(status: RunStatus) -> String {
+fn status_label(status: RunStatus) -> String {
     match status {
         RunStatus::Open => "not finished".to_owned(),
         RunStatus::Suspended => "suspended".to_owned(),

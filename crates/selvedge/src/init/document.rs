@@ -169,7 +169,7 @@ fn check_table(tried: &TriedProposal) -> String {
         }
         Trial::Skipped => "Not run.".to_owned(),
         Trial::Contained { by } => {
-            format!("Left out, because `{by}` runs it, too.\nRemove the `#` to run it on its own.")
+            format!("Disabled, because `{by}` runs it.\nRemove the `#` to run it on its own.")
         }
     };
     let fields = if tried.is_active() {

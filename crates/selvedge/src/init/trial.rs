@@ -100,7 +100,7 @@ impl Trial {
                     let why = match not_loaded.first() {
                         Some(file) if is_test => {
                             let reason = why("failed");
-                            format!("{reason}; {file} cannot be loaded: repair that first")
+                            format!("{reason}; {file} cannot be loaded: fix that first")
                         }
                         _ => why("failed"),
                     };

@@ -18,7 +18,7 @@ use selvedge_engine::activity::{Activity, Progress};
 use super::gates::{format_gate, format_held_back};
 use super::labels::{
     format_cross_check, format_guard_finding, outcome_label, restore_command, session_label,
-    status_mark, unkept_notice,
+    status_mark, uncovered_notice,
 };
 use super::prefixed::PrefixedReporter;
 use super::{ReportOutputs, Reporter, plan, print_verdict};
@@ -263,7 +263,7 @@ impl Observer for HumanReporter<'_> {
             Event::TreeSnapshotted {
                 unkept: Some(unkept),
                 ..
-            } if unkept.files > 0 => self.print_line(unkept_notice(unkept)),
+            } if unkept.files > 0 => self.print_line(uncovered_notice(unkept)),
             Event::EffectRequested {
                 effect: EffectKind::Baseline,
             } => self.print_line(format!("\n{}", style::strong("baseline"))),

@@ -83,7 +83,7 @@ pub(crate) fn outcome_label(outcome: Outcome) -> String {
 }
 
 /// Names files that cannot be restored; printed before the agent begins.
-pub(super) fn unkept_notice(unkept: &ExcludedContent) -> String {
+pub(super) fn uncovered_notice(unkept: &ExcludedContent) -> String {
     let text = format!(
         "too large for snapshots, cannot be restored if the agent deletes them: {}",
         unkept.describe()

@@ -125,7 +125,7 @@ fn spec_with_agents(
     let known_failures = resolve_known_failures(task, settings, dir)?;
     notices.extend(known_failures.notice);
     let spec = RunSpec {
-        baseline: wants_baseline(settings.baseline, snapshots, &agent, &verification),
+        baseline: needs_baseline(settings.baseline, snapshots, &agent, &verification),
         rerun_failed: settings.rerun_failed,
         syntax: settings.syntax.clone(),
         fail_on_unresolved_write_errors: settings.fail_on_unresolved_write_errors,
@@ -223,7 +223,7 @@ fn session_limits(settings: &ResolvedConfig, agent: &AgentSpec) -> SessionLimits
     }
 }
 
-fn wants_baseline(
+fn needs_baseline(
     mode: BaselineMode,
     snapshots: bool,
     agent: &AgentSpec,

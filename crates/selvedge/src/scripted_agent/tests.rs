@@ -16,13 +16,13 @@ use super::session_writer::SessionWriter;
 use super::step_runner::StepRunner;
 
 /// The results of an attempt: exit code, output and workspace.
-struct Performed {
+struct StepResult {
     code: u8,
     printed: Vec<u8>,
     workspace: TempDir,
 }
 
-impl Performed {
+impl StepResult {
     fn records(&self) -> Vec<Value> {
         let text = str::from_utf8(&self.printed).unwrap();
         text.lines()
@@ -48,20 +48,20 @@ fn perform(
     (runner.run_steps(script.attempt_steps(1)), workspace)
 }
 
-fn claude(steps: &Value) -> Performed {
+fn claude(steps: &Value) -> StepResult {
     let mut printed = Vec::new();
     let (code, workspace) = perform(steps, &mut ClaudeSessionWriter::new(&mut printed));
-    Performed {
+    StepResult {
         code: code.unwrap(),
         printed,
         workspace,
     }
 }
 
-fn plain(steps: &Value) -> Performed {
+fn plain(steps: &Value) -> StepResult {
     let mut printed = Vec::new();
     let (code, workspace) = perform(steps, &mut PlainSessionWriter::new(&mut printed));
-    Performed {
+    StepResult {
         code: code.unwrap(),
         printed,
         workspace,

@@ -10,11 +10,11 @@ use super::render::render;
 use super::{BaseDirectories, DiagnosticSeverity, SettingsError, find_repository_file, load};
 
 /// A home directory and a repository with a directory in it.
-struct World {
+struct SettingsFixture {
     root: TempDir,
 }
 
-impl World {
+impl SettingsFixture {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         for directory in [
@@ -51,7 +51,7 @@ impl World {
 
 #[test]
 fn settings_layers_are_found_from_subdirectory() {
-    let world = World::new();
+    let world = SettingsFixture::new();
     world.write(
         "home/.config/selvedge/config.toml",
         "agent = \"ollama\"\nlimits.idle_timeout = \"1m\"",
@@ -81,7 +81,7 @@ fn settings_layers_are_found_from_subdirectory() {
 
 #[test]
 fn settings_above_repository_are_ignored() {
-    let world = World::new();
+    let world = SettingsFixture::new();
     world.write("selvedge.toml", "agent = \"nobody's\"");
     assert_eq!(
         find_repository_file(&world.path("repository/crates/one")),
@@ -128,7 +128,7 @@ fn base_directories_follow_xdg() {
 
 #[test]
 fn settings_unreadable_file_is_an_error() {
-    let world = World::new();
+    let world = SettingsFixture::new();
     assert!(world.load("repository").is_ok());
     world.write("repository/selvedge.toml", b"agent = \"\xff\"");
     let error = world.load("repository").unwrap_err();
@@ -143,7 +143,7 @@ fn settings_unreadable_file_is_an_error() {
 
 #[test]
 fn settings_errors_show_the_line() {
-    let world = World::new();
+    let world = SettingsFixture::new();
     world.write(
         "repository/selvedge.toml",
         "[verification]\ntimout = \"5s\" # too short?\nmax_retries = 2\n\n[[checks]]\nname = \"tests\"\nruns = \"\"\"\nmany\nlines\"\"\"\nrun = \"true\"\n",

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::baseline;
 use super::protocol::{GateAnswer, GateEvent, HookAgent};
-use super::session::{Beginning, GateSession, SessionTask, StartTrees};
+use super::session::{GateSession, SessionTask, StartTrees, TurnStart};
 use super::store::{SessionFolder, load_baseline, lock_directory};
 use super::verification::{AttemptedWork, open_repository};
 use crate::error::CliError;
@@ -87,7 +87,7 @@ impl StopGate<'_> {
                 self.close_run(&session, "the agent's session ended")?;
                 if session.is_unsettled && session.task.is_some() {
                     // The session may be resumed.
-                    session.keep_start(new_run_id());
+                    session.end_run_unverified(new_run_id());
                     save(&folder, &session)?;
                 } else {
                     folder.remove();
@@ -100,17 +100,17 @@ impl StopGate<'_> {
     /// Begins other work.
     fn begin(
         &self,
-        beginning: Beginning,
+        beginning: TurnStart,
         prompt: &str,
         folder: &SessionFolder,
         session: &mut GateSession,
     ) -> Result<(), CliError> {
-        if beginning == Beginning::Continue {
+        if beginning == TurnStart::Continue {
             return Ok(());
         }
         self.close_run(session, "the user continued with another prompt")?;
-        if beginning == Beginning::KeepStart {
-            session.keep_start(new_run_id());
+        if beginning == TurnStart::KeepStart {
+            session.end_run_unverified(new_run_id());
         } else {
             *session = GateSession::new(self.agent, self.session_id);
             session.task = self.new_task(true)?;
@@ -241,7 +241,7 @@ impl StopGate<'_> {
                 };
                 session.settle(start, new_run_id());
             }
-            _ => session.keep_start(new_run_id()),
+            _ => session.end_run_unverified(new_run_id()),
         }
         // A refusal that cannot be recorded is not made: the agent could be refused without end.
         save(folder, session)?;
@@ -495,7 +495,7 @@ fn answer_for(run: &Run, max_refusals: u32) -> GateAnswer {
                 Some(feedback) => GateAnswer::Refuse {
                     feedback,
                     message: format!(
-                        "Selvedge: not verified yet: {reason}; the agent goes on (refusal {refusals} of {max_refusals}, run {short})"
+                        "Selvedge: not verified yet: {reason}; the agent continues (refusal {refusals} of {max_refusals}, run {short})"
                     ),
                 },
                 None => GateAnswer::Allow {

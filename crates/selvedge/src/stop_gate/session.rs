@@ -47,7 +47,7 @@ pub(super) struct GateSession {
 
 /// Meaning of a prompt or a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beginning {
+pub(super) enum TurnStart {
     /// The program repeats the feedback of a refusal: the run continues.
     Continue,
     /// A new run, compared with the same tree as before.
@@ -68,24 +68,24 @@ impl GateSession {
     }
 
     /// Meaning of the start of the session, which may also be a resume.
-    pub(super) fn on_start(&self) -> Beginning {
+    pub(super) fn on_start(&self) -> TurnStart {
         match &self.task {
-            Some(_) if self.is_unsettled => Beginning::Continue,
-            _ => Beginning::NewStart,
+            Some(_) if self.is_unsettled => TurnStart::Continue,
+            _ => TurnStart::NewStart,
         }
     }
 
     /// Meaning of a prompt.
-    pub(super) fn on_prompt(&self, text: &str) -> Beginning {
+    pub(super) fn on_prompt(&self, text: &str) -> TurnStart {
         let repeats = |feedback: &String| text.contains(feedback.trim());
         // Qwen Code also submits the results of tools, as empty prompts.
         let is_empty = text.trim().is_empty() && self.task.is_some();
         if is_empty || self.last_feedback.as_ref().is_some_and(repeats) {
-            return Beginning::Continue;
+            return TurnStart::Continue;
         }
         match &self.task {
-            Some(_) if self.is_unsettled => Beginning::KeepStart,
-            _ => Beginning::NewStart,
+            Some(_) if self.is_unsettled => TurnStart::KeepStart,
+            _ => TurnStart::NewStart,
         }
     }
 
@@ -102,7 +102,7 @@ impl GateSession {
 
     /// Records that the run ended without a verdict that accepts the work; what follows is compared with the same
     /// files.
-    pub(super) fn keep_start(&mut self, next: RunId) {
+    pub(super) fn end_run_unverified(&mut self, next: RunId) {
         self.is_unsettled = true;
         self.last_feedback = None;
         if let Some(task) = &mut self.task {

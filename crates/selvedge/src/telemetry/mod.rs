@@ -56,11 +56,11 @@ const NO_REQUEST_TIMEOUT: Duration = Duration::from_hours(24);
 
 /// The connection to a collector; without one, it does nothing.
 pub(crate) struct Telemetry {
-    exporting: Mutex<Option<Exporting>>,
+    exporting: Mutex<Option<ActiveExport>>,
     traceparent: Option<String>,
 }
 
-struct Exporting {
+struct ActiveExport {
     batches: mpsc::Sender<Vec<SpanData>>,
     progress: Arc<ExportProgress>,
     task: JoinHandle<()>,
@@ -107,7 +107,7 @@ impl Telemetry {
             || variables.is("OTEL_TRACES_EXPORTER", "none");
         let is_wanted = !is_disabled && variables.first(ENDPOINTS).is_some();
         let mut problems = Vec::new();
-        let exporting = is_wanted.then(|| Exporting::start(&variables, &mut problems));
+        let exporting = is_wanted.then(|| ActiveExport::start(&variables, &mut problems));
         let exporting = exporting.and_then(|started| {
             started
                 .inspect_err(|error| problems.push(format!("traces are not exported: {error}")))
@@ -132,7 +132,7 @@ impl Telemetry {
     /// Sends what has not been sent yet, and returns how many spans are lost, and why.
     pub(crate) async fn finish(&self) -> Option<String> {
         let exporting = self.exporting.lock().take();
-        let Exporting {
+        let ActiveExport {
             batches,
             progress,
             task,
@@ -147,7 +147,7 @@ impl Telemetry {
     }
 }
 
-impl Exporting {
+impl ActiveExport {
     fn start(
         variables: &Variables<'_>,
         problems: &mut Vec<String>,

@@ -25,7 +25,7 @@ pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &HeldLocks
             task.workspace.to_string_lossy().into_owned()
         }),
         branch: None,
-        standing: run_standing(summary, state_directory, held),
+        standing: run_status(summary, state_directory, held),
         attempts: summary.attempts,
         max_attempts: task.map_or(0, |task| task.max_attempts),
         // The cost of an open session is not known yet.
@@ -61,7 +61,7 @@ fn mark_truncated(description: &str) -> String {
     format!("{description}{}", if goes_on { "…" } else { "" })
 }
 
-fn run_standing(summary: &RunSummary, state_directory: &Path, held: &HeldLocks) -> DisplayStatus {
+fn run_status(summary: &RunSummary, state_directory: &Path, held: &HeldLocks) -> DisplayStatus {
     match summary.standing {
         RunStatus::Suspended => DisplayStatus::Suspended,
         RunStatus::AwaitingReview => DisplayStatus::NeedsReview,

@@ -190,12 +190,12 @@ mod tests {
     use super::*;
 
     /// A run with one check and one retry, driven as by a driver.
-    struct Driven {
+    struct DrivenRun {
         builder: EntryBuilder,
         shadow: JournalState,
     }
 
-    impl Driven {
+    impl DrivenRun {
         fn tell(&mut self, input: Input) -> Vec<EntryDraft> {
             let mut envelopes = Vec::new();
             let mut events = decide(&self.shadow, input).unwrap();
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn entry_builder_separates_attempts_and_reports() {
-        let mut driven = Driven {
+        let mut driven = DrivenRun {
             builder: EntryBuilder::default(),
             shadow: JournalState::default(),
         };
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn entry_builder_closes_interrupted_attempt() {
-        let mut driven = Driven {
+        let mut driven = DrivenRun {
             builder: EntryBuilder::default(),
             shadow: JournalState::default(),
         };

@@ -206,7 +206,7 @@ fn is_typing_import(file: &ChangedLines<'_>, line: usize) -> bool {
 
 fn describe_kind(kind: FindingKind) -> &'static str {
     match kind {
-        FindingKind::EarlyExit => "ends the process as a success before the checks have finished",
+        FindingKind::EarlyExit => "ends the process with success before the checks have finished",
         FindingKind::RunnerPatched => {
             "replaces a part of the test runner, so its results are not evidence"
         }

@@ -1,6 +1,6 @@
 //! `jest --json` and `vitest --reporter=json`: one entry per test file.
 //!
-//! Both report files that did not load outside of the assertions, and vitest omits errors outside of all
+//! ParserPair report files that did not load outside of the assertions, and vitest omits errors outside of all
 //! tests: only `success` shows them.
 
 use serde::Deserialize;

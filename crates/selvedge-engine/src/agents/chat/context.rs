@@ -80,7 +80,7 @@ fn shorten_text(text: &mut String) {
         text.extend([
             "\n[",
             &left_out.to_string(),
-            " bytes left out to save room]",
+            " bytes omitted to save space]",
         ]);
     }
 }
@@ -173,7 +173,7 @@ mod tests {
         assert!(
             messages[3]
                 .content
-                .ends_with("[800 bytes left out to save room]")
+                .ends_with("[800 bytes omitted to save space]")
         );
         assert_eq!(messages[4..], conversation(4)[4..]);
     }

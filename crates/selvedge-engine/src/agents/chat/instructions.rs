@@ -20,7 +20,7 @@ pub(super) const JUDGE_SYSTEM_PROMPT: &str = "\
 You are a strict reviewer of other people's work. You answer with one JSON object and nothing else.";
 
 /// Replaces an empty answer of the previous attempt.
-pub(super) const NO_PREVIOUS_OUTPUT: &str = "(I ended my work without a word.)";
+pub(super) const NO_PREVIOUS_OUTPUT: &str = "(I ended my turn without a message.)";
 
 /// Sent to a model that answered without ever having used a tool.
 pub(super) const NO_TOOL_USED_REMINDER: &str = "\
@@ -30,7 +30,7 @@ line that begins with `CANNOT_SATISFY:`.";
 
 /// Sent to a model whose answer reached the length limit.
 pub(super) const TRUNCATED_ANSWER_REMINDER: &str = "\
-Your answer was cut off because it was too long. Go on with smaller steps, one tool call at a time.";
+Your answer was cut off because it was too long. Continue with smaller steps, one tool call at a time.";
 
 /// For a model without native tool calls: how to write a call.
 pub(super) fn system_with_tools(tools: &Value) -> String {

@@ -100,7 +100,7 @@ pub(super) fn tool_descriptions() -> Value {
         tool(
             "list_files",
             "Lists the files of the repository, or of one directory, without ignored ones.",
-            json!({"path": text("Directory; the whole repository when left out")}),
+            json!({"path": text("Directory; default: the whole repository")}),
             &[],
         ),
         tool(
@@ -118,33 +118,33 @@ pub(super) fn tool_descriptions() -> Value {
             "Finds lines that match a regular expression, with file and line number.",
             json!({
                 "pattern": text("Regular expression"),
-                "path": text("File or directory; the whole repository when left out"),
+                "path": text("File or directory; default: the whole repository"),
             }),
             &["pattern"],
         ),
         tool(
             "edit_file",
-            "Replaces a piece of a file. The piece must occur in it exactly once.",
+            "Replaces a text in a file. The text must occur in it exactly once.",
             json!({
                 "path": path(),
                 "old_text": text("The exact text in the file, with its indentation"),
-                "new_text": text("What is to stand there instead"),
+                "new_text": text("The replacement"),
             }),
             &["path", "old_text", "new_text"],
         ),
         tool(
             "write_file",
-            "Writes a whole file; makes it and its directories when they are missing.",
-            json!({"path": path(), "content": text("All of the file's text")}),
+            "Writes a whole file; creates it and missing directories.",
+            json!({"path": path(), "content": text("The complete content of the file")}),
             &["path", "content"],
         ),
         tool(
             "run_command",
-            "Runs a shell command in the repository and tells its output and exit code. \
-             Whatever it leaves running in the background is ended with it.",
+            "Runs a shell command in the repository and returns its output and exit code. \
+             Processes that it leaves in the background are ended with it.",
             json!({
                 "command": text("Command line for sh"),
-                "timeout_seconds": number("When to give up; 120 when left out"),
+                "timeout_seconds": number("Time limit in seconds; default: 120"),
             }),
             &["command"],
         ),
@@ -228,7 +228,7 @@ fn head_and_tail(text: &str, limit: usize) -> String {
     let tail = text.ceil_char_boundary(text.len() - limit / 2);
     let left_out = tail - head;
     format!(
-        "{}\n[{left_out} bytes left out]\n{}",
+        "{}\n[{left_out} bytes omitted]\n{}",
         &text[..head],
         &text[tail..]
     )

@@ -85,7 +85,7 @@ impl CappedFile {
             let cap = self.cap;
             writeln!(
                 end,
-                "\n[selvedge: {left_out} bytes left out here, beyond {cap}]"
+                "\n[selvedge: {left_out} bytes omitted here, beyond {cap}]"
             )?;
         }
         end.extend(tail.last_bytes(usize::try_from(kept).unwrap_or(usize::MAX)));
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn capped_file_keeps_beginning_and_end() {
         let (text, file) = stored(&["0123456", "789abcdefg", "hijklmnopqrst"]);
-        let expect = "0123456789\n[selvedge: 10 bytes left out here, beyond 20]\nklmnopqrst";
+        let expect = "0123456789\n[selvedge: 10 bytes omitted here, beyond 20]\nklmnopqrst";
         assert_eq!(text, expect);
         assert_eq!(file.omitted, 10);
     }

@@ -120,7 +120,7 @@ fn meant(paths: &[PathBuf], named: &[PathFlags], path: &Path) -> Option<PathAcce
         if it.shown {
             let above = place
                 .parent()
-                .and_then(|above| meant_above(paths, named, above));
+                .and_then(|above| intended_access_above(paths, named, above));
             if above != Some(PathAccess::Write) {
                 return Some(PathAccess::Read);
             }
@@ -130,7 +130,11 @@ fn meant(paths: &[PathBuf], named: &[PathFlags], path: &Path) -> Option<PathAcce
 }
 
 /// The same without pins.
-fn meant_above(paths: &[PathBuf], named: &[PathFlags], path: &Path) -> Option<PathAccess> {
+fn intended_access_above(
+    paths: &[PathBuf],
+    named: &[PathFlags],
+    path: &Path,
+) -> Option<PathAccess> {
     let unpinned: Vec<PathFlags> = named
         .iter()
         .map(|it| PathFlags {

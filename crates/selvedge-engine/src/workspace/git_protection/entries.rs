@@ -119,7 +119,7 @@ impl GitEntries {
             let Ok(listed) = Dir::read_from(&opened) else {
                 continue;
             };
-            let mut parts = BareParts::default();
+            let mut parts = GitDirEntries::default();
             for entry in listed.flatten() {
                 let name = OsStr::from_bytes(entry.file_name().to_bytes());
                 if name == "." || name == ".." {
@@ -239,14 +239,14 @@ impl Drop for GitEntries {
 
 /// The entries by which git recognizes a git directory.
 #[derive(Debug, Default)]
-struct BareParts {
+struct GitDirEntries {
     head: bool,
     objects: bool,
     refs: bool,
     commondir: bool,
 }
 
-impl BareParts {
+impl GitDirEntries {
     fn add(&mut self, name: &OsStr) {
         match name.to_str() {
             Some("HEAD") => self.head = true,

@@ -43,7 +43,7 @@ pub(super) struct SharedRepository {
 
 /// The changes that an agent made in a git directory.
 #[derive(Debug)]
-pub(super) struct LeftRepository {
+pub(super) struct AgentChanges {
     state: RepositoryState,
     /// Copies of the files of its indexes, by the work trees' git directories.
     indexes: BTreeMap<PathBuf, PathBuf>,
@@ -109,11 +109,11 @@ impl SharedRepository {
 
     /// Reads the changes that an agent made in its git directory; `None` if there are none. `scratch` is an unused
     /// folder.
-    pub(super) fn read_left(
+    pub(super) fn read_changes(
         &self,
         git_dir: &Path,
         scratch: &Path,
-    ) -> Result<Option<LeftRepository>, WorkspaceError> {
+    ) -> Result<Option<AgentChanges>, WorkspaceError> {
         let state = RepositoryState::read(git_dir, &self.work_tree_names());
         let Some(state) = state.filter(|state| Some(state) != self.start.as_ref()) else {
             return Ok(None);
@@ -125,7 +125,7 @@ impl SharedRepository {
             copy_shared_indexes(git_dir, work_tree, &reader)?;
             copy_shared_indexes(&self.git_dir, work_tree, &reader)?;
         }
-        Ok(Some(LeftRepository {
+        Ok(Some(AgentChanges {
             state,
             indexes,
             scratch: scratch.to_owned(),
@@ -137,7 +137,7 @@ impl SharedRepository {
     pub(super) fn take_over(
         &self,
         git: &GitProgram,
-        left: &LeftRepository,
+        left: &AgentChanges,
         new_objects: Option<&Path>,
     ) -> Vec<String> {
         let (Some(start), Some(now)) = (
@@ -176,7 +176,7 @@ fn describe(what: &str, error: &TakeOverError) -> String {
 struct Transfer<'a> {
     git: &'a GitProgram,
     shared: &'a SharedRepository,
-    left: &'a LeftRepository,
+    left: &'a AgentChanges,
     start: &'a RepositoryState,
     now: &'a RepositoryState,
 }

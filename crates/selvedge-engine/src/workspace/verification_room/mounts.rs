@@ -46,14 +46,14 @@ pub(crate) struct VerificationRoomMount {
 
 /// Paths of the workspace that are mounted, relative to it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct MountedPlaces {
+pub(super) struct MountedPaths {
     places: Vec<PathBuf>,
     tools: BTreeSet<PathBuf>,
     /// Ignored files that no snapshot contains and that have changed since before the agent; they are not mounted.
     pub(super) absent: Vec<PathBuf>,
 }
 
-impl MountedPlaces {
+impl MountedPaths {
     /// Finds the paths to mount. Returns `None` if there are too many.
     pub(super) fn find(
         origin: &Workspace,
@@ -133,7 +133,7 @@ impl MountedPlaces {
         );
         let is_visible = |path: &Path| !path.ancestors().any(|above| hidden.contains(above));
         mounts.retain(|mount| is_visible(&mount.mount_point));
-        let repository = repository_places(origin).into_iter();
+        let repository = repository_mounts(origin).into_iter();
         mounts.extend(repository.map(|(source, place)| read_only(source, place)));
         mounts
     }
@@ -165,7 +165,7 @@ impl MountedPlaces {
                 has_created = true;
             }
         }
-        for (_, place) in repository_places(origin) {
+        for (_, place) in repository_mounts(origin) {
             make_folder(&tree.join(place))?;
         }
         for place in self.caches(origin) {
@@ -257,7 +257,7 @@ fn metadata_digest(dir: &Path, path: &Path) -> String {
 }
 
 /// Returns the mounted folders of `.git`: their paths on the host, and their mount points in the workspace.
-fn repository_places(origin: &Workspace) -> Vec<(PathBuf, PathBuf)> {
+fn repository_mounts(origin: &Workspace) -> Vec<(PathBuf, PathBuf)> {
     let git_dir = origin.dir.join(".git");
     if !is_folder(&git_dir) {
         return Vec::new();

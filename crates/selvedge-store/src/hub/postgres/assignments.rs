@@ -253,7 +253,7 @@ impl AssignmentBatch<'_> {
                         all.push(granted);
                     }
                 } else {
-                    share.take_back(choice);
+                    share.undo_choice(choice);
                     lost.push(choice.task);
                 }
             }

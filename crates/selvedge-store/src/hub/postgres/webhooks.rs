@@ -16,7 +16,7 @@ use crate::hub::sqlite::columns::{damaged, outcome};
 use crate::hub::sqlite::webhooks::{event_type, format};
 use crate::hub::traits::{StoreFuture, WebhookStore};
 use crate::hub::webhooks::{
-    AfterTry, ClaimedDelivery, DeliveryRecord, DeliveryResult, DeliveryTryRow,
+    ClaimedDelivery, DeliveryFollowUp, DeliveryRecord, DeliveryResult, DeliveryTryRow,
     MAX_CLAIMS_PER_WEBHOOK, NewWebhook, ReceiverAnswer, TaskEvent, Webhook,
 };
 
@@ -108,8 +108,8 @@ impl WebhookStore for PostgresHub {
     fn record_try(&self, result: DeliveryResult) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let retry_after = match result.after {
-                AfterTry::Retry(after) => Some(after),
-                AfterTry::Delivered | AfterTry::Failed => None,
+                DeliveryFollowUp::Retry(after) => Some(after),
+                DeliveryFollowUp::Delivered | DeliveryFollowUp::Failed => None,
             };
             // The webhook may have been removed meanwhile.
             let sql = format!(
@@ -121,7 +121,7 @@ impl WebhookStore for PostgresHub {
                  SELECT delivery_no, $2, {NOW}, $5, $6, $7 FROM webhook_delivery WHERE delivery_no = $1
                  ON CONFLICT DO NOTHING"
             );
-            let is_delivered = result.after == AfterTry::Delivered;
+            let is_delivered = result.after == DeliveryFollowUp::Delivered;
             let answer = &result.answer;
             let error = answer.error.as_deref().map(text);
             let values: [&(dyn ToSql + Sync); 7] = [

@@ -316,7 +316,7 @@ fn assign_tasks(
         })?;
         match assign_task(db, kept?, body, &want.worker, now, rules)? {
             Some(assignment) => granted.push(assignment),
-            None => share.take_back(choice),
+            None => share.undo_choice(choice),
         }
     }
     Ok(granted)

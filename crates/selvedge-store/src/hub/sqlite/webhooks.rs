@@ -12,7 +12,7 @@ use crate::hub::access::{AuditAction, AuditActor};
 use crate::hub::error::HubStoreError;
 use crate::hub::traits::{StoreFuture, WebhookStore};
 use crate::hub::webhooks::{
-    AfterTry, ClaimedDelivery, DeliveryRecord, DeliveryResult, DeliveryTryRow,
+    ClaimedDelivery, DeliveryFollowUp, DeliveryRecord, DeliveryResult, DeliveryTryRow,
     MAX_CLAIMS_PER_WEBHOOK, NewWebhook, ReceiverAnswer, TaskEvent, Webhook,
 };
 
@@ -171,8 +171,8 @@ fn webhook_ids(db: &Connection) -> Result<Vec<String>, HubStoreError> {
 
 fn record_try(db: &Connection, result: &DeliveryResult, now: i64) -> Result<(), HubStoreError> {
     let due_at = match result.after {
-        AfterTry::Retry(after) => Some(now.saturating_add(after)),
-        AfterTry::Delivered | AfterTry::Failed => None,
+        DeliveryFollowUp::Retry(after) => Some(now.saturating_add(after)),
+        DeliveryFollowUp::Delivered | DeliveryFollowUp::Failed => None,
     };
     db.execute(
         "UPDATE webhook_delivery SET due_at = ?3, delivered = ?4, is_claimed = 0
@@ -181,7 +181,7 @@ fn record_try(db: &Connection, result: &DeliveryResult, now: i64) -> Result<(), 
             result.number,
             result.try_number,
             due_at,
-            result.after == AfterTry::Delivered
+            result.after == DeliveryFollowUp::Delivered
         ],
     )?;
     // The webhook may have been removed meanwhile.

@@ -72,11 +72,11 @@ async fn until_interrupted(
         ended = &mut following => return ended,
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {
-            print_goes_on(task, None);
+            print_task_continues(task, None);
             return Ok(exit_code::TERMINATED);
         }
     }
-    print_goes_on(task, may_cancel.then_some(CANCEL_OFFER));
+    print_task_continues(task, may_cancel.then_some(CANCEL_OFFER));
     if !may_cancel {
         return Ok(exit_code::INTERRUPTED);
     }
@@ -101,9 +101,9 @@ async fn until_interrupted(
 }
 
 /// Prints that a task continues without this command, and how to follow or cancel it.
-fn print_goes_on(task: TaskId, cancel_offer: Option<Duration>) {
+fn print_task_continues(task: TaskId, cancel_offer: Option<Duration>) {
     let id = short_id(task);
-    errln!("task {id} goes on at the hub");
+    errln!("task {id} continues on the hub");
     if let Some(period) = cancel_offer {
         let seconds = period.as_secs();
         errln!("  press Ctrl-C again within {seconds} s to cancel it");
@@ -122,7 +122,7 @@ impl HubConnectionStatus {
     fn lost(&mut self, error: &HubError) {
         if !std::mem::replace(&mut self.is_lost, true) {
             let error = sanitize_text(&error.to_string());
-            print_notice(&format!("{error}; the task goes on, waiting for the hub"));
+            print_notice(&format!("{error}; the task continues; waiting for the hub"));
         }
     }
 
@@ -178,10 +178,10 @@ struct TaskFollower<'a> {
 impl TaskFollower<'_> {
     /// Whether the task has ended or awaits review, and all its events were received.
     fn is_over(&self) -> bool {
-        self.is_at_rest() && self.state.seq >= self.task.last_event_seq
+        self.has_ended_or_awaits_review() && self.state.seq >= self.task.last_event_seq
     }
 
-    fn is_at_rest(&self) -> bool {
+    fn has_ended_or_awaits_review(&self) -> bool {
         let state = self.task.state;
         state.is_terminal()
             || state == TaskState::NeedsReview
@@ -204,7 +204,8 @@ impl TaskFollower<'_> {
                 None => {
                     self.task = fetch_task(hub, task).await?;
                     // The hub may have deleted the journal when its retention time was over.
-                    let is_forgotten = self.is_at_rest() && self.state.seq == before;
+                    let is_forgotten =
+                        self.has_ended_or_awaits_review() && self.state.seq == before;
                     return Ok(self.is_over() || is_forgotten);
                 }
                 Some(TaskStreamEvent::Event(envelope)) => self.apply_event(&envelope, watch),

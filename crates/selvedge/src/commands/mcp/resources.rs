@@ -33,7 +33,7 @@ impl ResourceKind {
     const fn description(self) -> &'static str {
         match self {
             Self::Report => "The report of an attempt's checks, as JSON.",
-            Self::Digest => "What failed in an attempt, in short.",
+            Self::Digest => "A summary of the failures of an attempt.",
         }
     }
 

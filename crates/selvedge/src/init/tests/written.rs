@@ -182,7 +182,7 @@ fn known_failures_are_only_ids_of_tests_that_ran() {
     let Trial::Failed { why, .. } = &not_loaded else {
         panic!("{not_loaded:?}");
     };
-    let reason = "exited with 1; tests/test_a.py cannot be loaded: repair that first";
+    let reason = "exited with 1; tests/test_a.py cannot be loaded: fix that first";
     assert_eq!(why, reason);
     let compile = trial("go.mod", "fail", Some(1), "error[E0308]: mismatched types");
     assert_eq!(known_failures_of(&compile), [] as [&str; 0]);

@@ -55,7 +55,7 @@ fn worker_and_watch_wait_for_a_killed_hub() {
     fleet.start_hub();
     let out = watching.wait();
     out.assert_code(0);
-    for text in ["the task goes on, waiting for the hub", "the hub is back"] {
+    for text in ["the task continues; waiting for the hub", "the hub is back"] {
         assert!(out.stderr.contains(text), "{text}: {}", out.stderr);
     }
     let events = out.jsonl();

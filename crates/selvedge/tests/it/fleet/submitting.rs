@@ -108,7 +108,7 @@ fn run_on_a_hub_offers_to_cancel_after_an_interrupt() {
     wait_for(&fleet.env.root().join("began-1"));
     run.wait_for_stdout("effect_started");
     run.interrupt();
-    run.wait_for_stderr("goes on at the hub");
+    run.wait_for_stderr("continues on the hub");
     run.wait_for_stderr("again within 5 s to cancel it");
     run.interrupt();
     let out = run.wait();
@@ -128,7 +128,11 @@ fn run_on_a_hub_offers_to_cancel_after_an_interrupt() {
     watch.interrupt();
     let out = watch.wait();
     out.assert_code(130);
-    assert!(out.stderr.contains("goes on at the hub"), "{}", out.stderr);
+    assert!(
+        out.stderr.contains("continues on the hub"),
+        "{}",
+        out.stderr
+    );
     assert_eq!(fleet.row(&task)["state"], "running");
     std::fs::write(fleet.env.root().join("go"), "").unwrap();
     fleet.watch(&task).assert_code(0);

@@ -86,7 +86,7 @@ pub(super) fn search(
             .filter(|(_, line)| pattern.is_match(line))
         {
             if matches >= MAX_MATCHES || output.len() > limit {
-                output.push_str("[more matches left out; search for something more exact]\n");
+                output.push_str("[more matches omitted; use a more specific pattern]\n");
                 return Ok(output);
             }
             let line = shorten(line.trim(), MAX_LINE_CHARS);

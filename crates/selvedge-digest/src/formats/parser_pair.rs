@@ -4,9 +4,9 @@ use super::prelude::*;
 
 /// The first parser sees each line first, and the second one only lines that the first does not claim.
 #[derive(Debug, Default)]
-pub(super) struct Both<A, B>(A, B);
+pub(super) struct ParserPair<A, B>(A, B);
 
-impl<A: FormatParser, B: FormatParser> FormatParser for Both<A, B> {
+impl<A: FormatParser, B: FormatParser> FormatParser for ParserPair<A, B> {
     fn parse_line(&mut self, line: &CleanLine<'_>, findings: &mut Findings) -> LineClaim {
         match self.0.parse_line(line, findings) {
             LineClaim::NotMine => self.1.parse_line(line, findings),
