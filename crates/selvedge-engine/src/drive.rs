@@ -188,9 +188,9 @@ impl Driver<'_> {
         let cancel = CancellationToken::new();
         // If this function ends early, the effect is cancelled.
         let _end_with_us = cancel.clone().drop_guard();
-        let (site, now) = (self.context, (self.now)());
-        let observer = &RedactingProgress::new(self.observer, site.agents.redactor());
-        let effect = site.run_effect(&run, pending, now, observer, &cancel);
+        let (context, now) = (self.context, (self.now)());
+        let observer = &RedactingProgress::new(self.observer, context.agents.redactor());
+        let effect = context.run_effect(&run, pending, now, observer, &cancel);
         tokio::pin!(effect);
         loop {
             tokio::select! {

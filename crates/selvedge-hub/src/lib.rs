@@ -39,7 +39,7 @@ mod webhooks;
 pub use api::openapi::document as openapi;
 pub use api::{OPERATIONS, Operation, OperationAccess, app};
 pub use auth::{GeneratedToken, generate_token};
-pub use dashboard::site;
+pub use dashboard::site_router;
 pub use hub::{Hub, HubActivity};
 pub use oidc::{CALLBACK_PATH, ClientSecret, IssuerError, OidcSettings, Role, parse_issuer};
 pub use serve::{HubServerHandle, run};

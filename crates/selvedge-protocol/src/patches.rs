@@ -30,9 +30,9 @@ pub fn patch_since_start(run: &Run, attempt_number: u32) -> String {
 /// The patches that may have all changes of a run, the best first: a task that did not run in a clone only has those of
 /// its attempts.
 pub fn whole_patches(run: &Run) -> Vec<String> {
-    let standing = run.current_attempt();
-    let standing = standing.map(|attempt| patch_since_start(run, attempt.attempt_number));
+    let current = run.current_attempt();
+    let current = current.map(|attempt| patch_since_start(run, attempt.attempt_number));
     std::iter::once(RESULT_PATCH.to_owned())
-        .chain(standing)
+        .chain(current)
         .collect()
 }

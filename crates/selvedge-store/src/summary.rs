@@ -62,7 +62,7 @@ pub struct RunSummary {
     pub attempts: u32,
     /// The run's status.
     #[serde(flatten)]
-    pub standing: RunStatus,
+    pub status: RunStatus,
     /// The cost of its sessions so far.
     pub cost: Cost,
     /// Whether a session was started whose end and cost are not known yet.
@@ -113,7 +113,7 @@ impl RunSummary {
             updated_at: first.at,
             task: None,
             attempts: 0,
-            standing: RunStatus::Open,
+            status: RunStatus::Open,
             cost: Cost::ZERO,
             session_open: false,
         };
@@ -158,11 +158,11 @@ impl RunSummary {
                 self.session_open = false;
                 self.cost = self.cost + Cost::UNKNOWN;
             }
-            Event::Suspended => self.standing = RunStatus::Suspended,
-            Event::ReviewRequested { .. } => self.standing = RunStatus::AwaitingReview,
-            Event::Resumed { .. } | Event::Reviewed { .. } => self.standing = RunStatus::Open,
+            Event::Suspended => self.status = RunStatus::Suspended,
+            Event::ReviewRequested { .. } => self.status = RunStatus::AwaitingReview,
+            Event::Resumed { .. } | Event::Reviewed { .. } => self.status = RunStatus::Open,
             Event::RunFinished { outcome } => {
-                self.standing = RunStatus::Finished { outcome: *outcome }
+                self.status = RunStatus::Finished { outcome: *outcome }
             }
             _ => {}
         }

@@ -140,14 +140,14 @@ impl Proxy {
         // Send small frames immediately; a socket without this option still works.
         let _ = (worker.set_nodelay(true), hub.set_nodelay(true));
         let framed = Arc::new(AtomicBool::new(false));
-        let mut standing = self.state.subscribe();
-        let cuts = standing.borrow_and_update().cuts;
+        let mut state = self.state.subscribe();
+        let cuts = state.borrow_and_update().cuts;
         let (from_worker, to_worker) = worker.into_split();
         let (from_hub, to_hub) = hub.into_split();
         tokio::select! {
             () = self.relay(Direction::ToHub, from_worker, to_hub, &framed) => {}
             () = self.relay(Direction::ToWorker, from_hub, to_worker, &framed) => {}
-            _ = standing.wait_for(|it| it.cuts != cuts) => {}
+            _ = state.wait_for(|it| it.cuts != cuts) => {}
         }
     }
 
@@ -184,13 +184,13 @@ impl Proxy {
     }
 
     async fn wait_unblocked(&self, way: Direction) {
-        let mut standing = self.state.subscribe();
+        let mut state = self.state.subscribe();
         let open = |it: &ProxyState| match way {
             Direction::ToHub => !it.to_hub,
             Direction::ToWorker => !it.to_worker,
         };
         // `self` holds the sender, so the channel stays open.
-        let _ = standing.wait_for(open).await;
+        let _ = state.wait_for(open).await;
     }
 
     /// How often a frame is forwarded; applies the delay, if any.

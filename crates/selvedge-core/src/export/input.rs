@@ -234,17 +234,17 @@ impl ReportVerdict {
             let total = counted(summary.total.into(), "check");
             format!("{count} of {total} {what}")
         };
-        let offences = report
+        let violations = report
             .guard
             .iter()
             .flat_map(GuardReport::violations)
             .count();
-        let (standing, word, reason) = match report.status {
+        let (category, word, reason) = match report.status {
             ReportStatus::Pass if let Some(why) = report.review_reason() => {
                 let reason = format!("the checks passed, but {why}");
                 (ResultCategory::NotVerified, "needs review", reason)
             }
-            ReportStatus::Fail if offences > 0 => {
+            ReportStatus::Fail if violations > 0 => {
                 let reason = of_total(summary.failed, "failed");
                 (ResultCategory::NotVerified, "tampered", reason)
             }
@@ -273,7 +273,7 @@ impl ReportVerdict {
             }
         };
         Self {
-            category: standing,
+            category,
             label: word.to_owned(),
             reason,
         }

@@ -143,13 +143,13 @@ fn attempt_summary<'a>(
     }
 }
 
-fn account(standing: ResultCategory, attempts: Vec<AttemptSummary<'_>>) -> ReportInput<'_> {
+fn account(category: ResultCategory, attempts: Vec<AttemptSummary<'_>>) -> ReportInput<'_> {
     ReportInput {
         title: "run 4f2a9c1e".to_owned(),
         task: Some("mend the build"),
         agent: Some("claude"),
         verdict: ReportVerdict {
-            category: standing,
+            category,
             label: "max retries exhausted".to_owned(),
             reason: "checks still fail after 2 of 2 attempts".to_owned(),
         },
@@ -249,16 +249,16 @@ fn export_is_green_only_if_verified() {
         vec![only(&failed, None)],
         vec![cut_off],
     ] {
-        for standing in [
+        for category in [
             ResultCategory::NotVerified,
             ResultCategory::NotJudged,
             ResultCategory::Unchecked,
         ] {
-            let account = account(standing, attempts.clone());
+            let account = account(category, attempts.clone());
             let [(_, junit), (_, sarif), _, (_, github), (_, gitlab)] = forms(&account);
             let [cases, failures, errors, skipped] = junit_counts(&junit);
             let (red, error, warning) = (failures + errors > 0, "\"error\"", "\"warning\"");
-            if standing == ResultCategory::Unchecked {
+            if category == ResultCategory::Unchecked {
                 assert!(skipped > 0 && cases > 0, "{junit}");
                 assert!(sarif.contains(warning), "{sarif}");
                 assert!(github.starts_with("::warning "), "{github}");

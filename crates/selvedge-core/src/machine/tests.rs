@@ -25,7 +25,7 @@ fn worlds() -> impl Strategy<Value = SimulatedWorld> {
     ];
     let cost = prop::option::of(0..1000_u64);
     let limit = prop::option::weighted(0.5, 0..40_000_i64);
-    let fate =
+    let script =
         (session, cost, report, limit, 0..3_u8).prop_map(|(session, cost, report, limit, tree)| {
             AttemptScript {
                 session,
@@ -58,13 +58,13 @@ fn worlds() -> impl Strategy<Value = SimulatedWorld> {
         any::<bool>(),
         prop::option::weighted(0.2, 0..3000_u64),
         (tiers, prop::collection::vec(gate, 0..6)),
-        prop::collection::vec(fate, 1..8),
+        prop::collection::vec(script, 1..8),
         prop::collection::vec(mishap, 0..16),
     )
         .prop_map(
-            |(retries, shell, snapshots, baseline, cap, (tiers, gates), mut fates, mishaps)| {
+            |(retries, shell, snapshots, baseline, cap, (tiers, gates), mut scripts, mishaps)| {
                 // The last one applies to all further attempts, of which there would be no end.
-                fates.last_mut().unwrap().usage_limit_wait = None;
+                scripts.last_mut().unwrap().usage_limit_wait = None;
                 SimulatedWorld {
                     retries,
                     shell,
@@ -73,7 +73,7 @@ fn worlds() -> impl Strategy<Value = SimulatedWorld> {
                     cap,
                     tiers,
                     gates,
-                    fates,
+                    scripts,
                     mishaps,
                 }
             },
@@ -174,7 +174,7 @@ proptest! {
     }
 }
 
-fn world(retries: u32, fates: Vec<AttemptScript>) -> SimulatedWorld {
+fn world(retries: u32, scripts: Vec<AttemptScript>) -> SimulatedWorld {
     SimulatedWorld {
         retries,
         shell: false,
@@ -183,12 +183,12 @@ fn world(retries: u32, fates: Vec<AttemptScript>) -> SimulatedWorld {
         cap: None,
         tiers: Vec::new(),
         gates: Vec::new(),
-        fates,
+        scripts,
         mishaps: Vec::new(),
     }
 }
 
-fn fate(report: ReportStatus, tree: u8) -> AttemptScript {
+fn script(report: ReportStatus, tree: u8) -> AttemptScript {
     AttemptScript {
         session: SessionStatus::Success,
         cost: Some(100),
@@ -203,9 +203,9 @@ fn machine_waits_for_usage_limit_without_using_a_retry() {
     let limited = AttemptScript {
         session: SessionStatus::Failed,
         usage_limit_wait: Some(3_600),
-        ..fate(ReportStatus::Fail, 1)
+        ..script(ReportStatus::Fail, 1)
     };
-    let mut limited_world = world(0, vec![limited.clone(), fate(ReportStatus::Pass, 2)]);
+    let mut limited_world = world(0, vec![limited.clone(), script(ReportStatus::Pass, 2)]);
     let simulation = Simulation::play(&limited_world);
     let run = simulation.run();
     assert_eq!((run.outcome(), run.used_attempts()), (Outcome::Verified, 1));
@@ -233,20 +233,20 @@ fn machine_waits_for_usage_limit_without_using_a_retry() {
         usage_limit_wait: Some(7 * 3_600),
         ..limited.clone()
     };
-    let simulation = Simulation::play(&world(0, vec![long, fate(ReportStatus::Pass, 2)]));
+    let simulation = Simulation::play(&world(0, vec![long, script(ReportStatus::Pass, 2)]));
     assert_eq!(simulation.count(suspended), 1);
     assert_eq!(simulation.run().outcome(), Outcome::Verified);
 
     // An agent that reports a limit again and again does not keep the run going forever.
-    let mut fates = vec![limited; Run::MAX_USAGE_LIMITS + 1];
-    fates.push(fate(ReportStatus::Pass, 2));
-    let simulation = Simulation::play(&world(0, fates));
+    let mut scripts = vec![limited; Run::MAX_USAGE_LIMITS + 1];
+    scripts.push(script(ReportStatus::Pass, 2));
+    let simulation = Simulation::play(&world(0, scripts));
     assert_eq!(simulation.count(suspended), 1);
 }
 
 #[test]
 fn machine_stops_stuck_run() {
-    let fail = fate(ReportStatus::Fail, 1);
+    let fail = script(ReportStatus::Fail, 1);
     let simulation = Simulation::play(&world(5, vec![fail.clone(), fail]));
     assert_eq!(simulation.run().outcome(), Outcome::Stuck);
     assert_eq!(simulation.run().used_attempts(), 2);
@@ -254,7 +254,7 @@ fn machine_stops_stuck_run() {
 
 #[test]
 fn machine_unchanged_gets_one_more_attempt() {
-    let nothing = fate(ReportStatus::Pass, 0);
+    let nothing = script(ReportStatus::Pass, 0);
     let simulation = Simulation::play(&world(5, vec![nothing.clone(), nothing.clone()]));
     let run = simulation.run();
     assert_eq!(
@@ -266,7 +266,7 @@ fn machine_unchanged_gets_one_more_attempt() {
         prompt.contains("Independent checks pass, but the agent changed no files"),
         "{prompt}"
     );
-    let done = fate(ReportStatus::Pass, 1);
+    let done = script(ReportStatus::Pass, 1);
     let simulation = Simulation::play(&world(5, vec![nothing.clone(), done]));
     assert_eq!(simulation.run().outcome(), Outcome::Verified);
     let simulation = Simulation::play(&world(0, vec![nothing]));
@@ -277,7 +277,7 @@ fn machine_unchanged_gets_one_more_attempt() {
 fn machine_budget_stops_before_exceeding_attempt() {
     let mut world = world(
         5,
-        vec![fate(ReportStatus::Fail, 1), fate(ReportStatus::Fail, 2)],
+        vec![script(ReportStatus::Fail, 1), script(ReportStatus::Fail, 2)],
     );
     world.cap = Some(250);
     let simulation = Simulation::play(&world);
@@ -287,7 +287,7 @@ fn machine_budget_stops_before_exceeding_attempt() {
 
 #[test]
 fn machine_restores_best_tree_at_the_end() {
-    let (better, worse) = (fate(ReportStatus::Fail, 1), fate(ReportStatus::Fail, 2));
+    let (better, worse) = (script(ReportStatus::Fail, 1), script(ReportStatus::Fail, 2));
     let simulation = Simulation::play(&world(1, vec![better, worse]));
     let run = simulation.run();
     let decided = run.conclusion.as_ref().unwrap();
@@ -306,7 +306,7 @@ fn machine_restores_best_tree_at_the_end() {
 fn machine_attempt_after_crash_starts_from_same_tree() {
     let mut world = world(
         2,
-        vec![fate(ReportStatus::Fail, 1), fate(ReportStatus::Pass, 2)],
+        vec![script(ReportStatus::Fail, 1), script(ReportStatus::Pass, 2)],
     );
     world.mishaps = vec![EffectInterruption::Crash];
     let simulation = Simulation::play(&world);
@@ -336,7 +336,7 @@ fn machine_undecided_gate_needs_review() {
     simulation.say(Input::Create {
         spec: Box::new(spec(&world(1, Vec::new()))),
     });
-    let unsure = world(1, vec![fate(ReportStatus::Fail, 1)]);
+    let unsure = world(1, vec![script(ReportStatus::Fail, 1)]);
     let mut none = std::iter::empty();
     while simulation.run().phase() != Phase::Verifying(1) {
         simulation.carry_out(&unsure, &mut none);

@@ -70,19 +70,19 @@ impl Plan {
         if equal > 1 {
             reason += &format!(", {equal} with identical files");
         }
-        let standing = |reason| LeadingSubtask {
+        let leading = |reason| LeadingSubtask {
             id: (*id).to_owned(),
             confidence,
             reason,
         };
         if count * 2 <= all || alike.len() * 2 <= count {
-            return Selection::NeedsReview(standing(reason + ": no majority"));
+            return Selection::NeedsReview(leading(reason + ": no majority"));
         }
         if confidence < floor {
             let reason = format!("{reason}: {confidence:.2} is below the minimum of {floor:.2}");
-            return Selection::NeedsReview(standing(reason));
+            return Selection::NeedsReview(leading(reason));
         }
-        Selection::Winner(standing(reason))
+        Selection::Winner(leading(reason))
     }
 
     fn first_failure(&self) -> Outcome {

@@ -193,8 +193,8 @@ impl Run {
     /// The attempt whose tree is in the workspace; if there is none, the last one that has a tree.
     pub fn current_attempt(&self) -> Option<&Attempt> {
         let sealed = || self.attempts.iter().rev().filter(|it| it.tree.is_some());
-        let standing = sealed().find(|it| it.tree == self.current_tree);
-        standing.or_else(|| sealed().next())
+        let in_workspace = sealed().find(|it| it.tree == self.current_tree);
+        in_workspace.or_else(|| sealed().next())
     }
 
     /// The work that awaits review: the last verified attempt. `None` if no review is pending.

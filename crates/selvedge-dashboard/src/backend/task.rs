@@ -165,7 +165,7 @@ pub struct TaskListItem {
     /// The branch or other revision that the work begins from, if the task names one.
     pub branch: Option<String>,
     /// The status.
-    pub standing: DisplayStatus,
+    pub status: DisplayStatus,
     /// Number of attempts that were started.
     pub attempts: u32,
     /// Maximum number of attempts that count against the limit.
@@ -271,7 +271,7 @@ pub struct SubtaskSummary {
     /// Subtasks that must be verified before it starts.
     pub needs: Vec<String>,
     /// The status.
-    pub standing: DisplayStatus,
+    pub status: DisplayStatus,
     /// The reason for the status; may be empty.
     pub reason: String,
     /// Its cost, once it was started.
@@ -367,9 +367,9 @@ pub fn filter_tasks<'a>(
     let mut outcomes = BTreeMap::new();
     let mut rows: Vec<&TaskListItem> = Vec::new();
     for row in all.iter().filter(found) {
-        *groups.entry(row.standing.group()).or_default() += 1;
-        *outcomes.entry(row.standing.key()).or_default() += 1;
-        if row.standing.matches(&query.group) {
+        *groups.entry(row.status.group()).or_default() += 1;
+        *outcomes.entry(row.status.key()).or_default() += 1;
+        if row.status.matches(&query.group) {
             rows.push(row);
         }
     }
@@ -388,7 +388,7 @@ pub fn filter_tasks<'a>(
             TaskQueryOrder::Attempts => a.attempts.cmp(&b.attempts),
             TaskQueryOrder::Duration => a.elapsed().cmp(&b.elapsed()),
             TaskQueryOrder::State => {
-                let status = |row: &TaskListItem| (row.standing.group(), row.standing.key());
+                let status = |row: &TaskListItem| (row.status.group(), row.status.key());
                 status(a).cmp(&status(b))
             }
             TaskQueryOrder::Description => {

@@ -115,11 +115,11 @@ pub(crate) struct StatusBadge {
 }
 
 impl From<DisplayStatus> for StatusBadge {
-    fn from(standing: DisplayStatus) -> Self {
+    fn from(status: DisplayStatus) -> Self {
         Self {
-            group: standing.group(),
-            icon: standing.icon(),
-            word: standing.word(),
+            group: status.group(),
+            icon: status.icon(),
+            word: status.word(),
         }
     }
 }
@@ -139,11 +139,8 @@ pub(crate) fn reviewed_work(target: &ReviewTarget) -> String {
 }
 
 /// The cost of a task for a table column. Before the first session has ended there is none to show.
-pub(crate) fn cost_so_far(cost: Cost, standing: DisplayStatus) -> String {
-    let is_open = !matches!(
-        standing,
-        DisplayStatus::Finished(_) | DisplayStatus::Accepted
-    );
+pub(crate) fn cost_so_far(cost: Cost, status: DisplayStatus) -> String {
+    let is_open = !matches!(status, DisplayStatus::Finished(_) | DisplayStatus::Accepted);
     let is_zero = cost.micro_usd.is_none_or(|amount| amount.0 == 0);
     if is_open && is_zero {
         "–".to_owned()

@@ -64,9 +64,14 @@ pub(crate) struct SourcePage {
 }
 
 impl SourcePage {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is another part of one page"
+    )]
     pub(crate) fn new(
         frame: PageFrame,
-        (kind, name): (SourceKind, &str),
+        kind: SourceKind,
+        name: &str,
         query: &TaskQuery,
         tasks: &TaskList,
         figures: &StatsReport,

@@ -88,7 +88,7 @@ impl SubtaskView {
             id: single_line(&part.id, 60),
             needs: single_line(&part.needs.join(", "), 120),
             link: part.task.clone(),
-            badge: part.standing.into(),
+            badge: part.status.into(),
             reason: single_line(&part.reason, 160),
             cost: part.cost.map_or_else(String::new, short_cost),
         }
@@ -174,7 +174,7 @@ impl TaskDetailPage {
         let whole = make_visible(task.description.trim());
         let part = row.part_of.as_ref();
         // Tabs show the state.
-        let (sign, icon) = match row.standing.icon() {
+        let (sign, icon) = match row.status.icon() {
             "good" | "person" => ("✓", "icon-good"),
             "bad" => ("✗", "icon-bad"),
             "warn" => ("!", "icon-warn"),
@@ -193,7 +193,7 @@ impl TaskDetailPage {
             description: (whole != title).then_some(whole),
             criteria: None,
             title,
-            badge: row.standing.into(),
+            badge: row.status.into(),
             reason: String::new(),
             doing: String::new(),
             glance: None,
@@ -232,7 +232,7 @@ impl TaskDetailPage {
         };
         match &task.history {
             TaskHistory::NotStarted => page.reason = make_visible(&row.reason),
-            TaskHistory::Run(run) => page.add_run(run, row.standing, changes, now),
+            TaskHistory::Run(run) => page.add_run(run, row.status, changes, now),
             TaskHistory::Plan { plan, runs } => page.add_plan(plan, runs),
             TaskHistory::Subtasks { parts, has_patch } => {
                 page.reason = make_visible(&row.reason);
@@ -252,7 +252,7 @@ impl TaskDetailPage {
     fn add_run(
         &mut self,
         run: &Run,
-        standing: DisplayStatus,
+        status: DisplayStatus,
         changes: &AttemptChanges,
         now: Timestamp,
     ) {
@@ -269,7 +269,7 @@ impl TaskDetailPage {
         self.compared = ends.filter(|(first, last)| first != last);
         let (_, reason) = run.conclusion();
         if matches!(
-            standing,
+            status,
             DisplayStatus::Finished(_) | DisplayStatus::Accepted | DisplayStatus::NeedsReview
         ) {
             self.reason = make_visible(&reason);
@@ -327,7 +327,7 @@ impl TaskDetailPage {
         self.total = cost(plan.cost()) + &tokens_used(&plan.usage());
         let parts = plan.subtasks().map(|(subtask, part)| {
             let run = part.run_id.and_then(|id| runs.get(&id));
-            let standing = match (&part.end, run) {
+            let status = match (&part.end, run) {
                 (Some(end), _) => DisplayStatus::Finished(end.outcome),
                 (None, Some(run)) if run.review.is_some() => DisplayStatus::NeedsReview,
                 (None, Some(_)) => DisplayStatus::Running,
@@ -338,7 +338,7 @@ impl TaskDetailPage {
                 id: subtask.id.clone(),
                 task: part.run_id.map(|id| id.to_string()),
                 needs: subtask.depends_on.clone(),
-                standing,
+                status,
                 reason: end.map_or_else(String::new, |end| end.reason.clone()),
                 cost: run.map(Run::cost),
             })
@@ -368,7 +368,7 @@ fn facts(task: &TaskDetail) -> Vec<(String, String, Option<String>)> {
             "Attempts",
             format!("{} of {}", row.attempts, row.max_attempts),
         ),
-        fact("Cost", cost_so_far(row.cost, row.standing)),
+        fact("Cost", cost_so_far(row.cost, row.status)),
     ];
     let model = row.model.as_deref();
     facts.extend(model.map(|name| fact("Model", single_line(name, 60))));

@@ -422,18 +422,18 @@ impl TaskRowView {
 
     pub(crate) fn new(row: &TaskListItem, now: Timestamp) -> Self {
         let shown = row.max_attempts.max(row.attempts);
-        let pips = (1..=shown.min(MAX_PIPS)).map(|number| match row.standing {
+        let pips = (1..=shown.min(MAX_PIPS)).map(|number| match row.status {
             _ if number > row.attempts => "free",
             _ if number < row.attempts => "spent",
-            standing => standing.group(),
+            status => status.group(),
         });
         let is_open = matches!(
-            row.standing,
+            row.status,
             DisplayStatus::Running | DisplayStatus::Cancelling
         );
         let end = if is_open { now } else { row.updated_at };
         let elapsed = end.duration_since(row.created_at).as_millis();
-        let waits = matches!(row.standing, DisplayStatus::Queued);
+        let waits = matches!(row.status, DisplayStatus::Queued);
         Self {
             id: row.id.clone(),
             short: row.short.clone(),
@@ -443,7 +443,7 @@ impl TaskRowView {
             place_name: place_name(&row.workspace),
             place_address: source_address("repository", &row.workspace),
             branch: row.branch.as_deref().map(|name| single_line(name, 60)),
-            badge: row.standing.into(),
+            badge: row.status.into(),
             reason: single_line(&row.reason, 160),
             attempts: format!(
                 "{}/{} {}",
@@ -461,7 +461,7 @@ impl TaskRowView {
             } else {
                 duration(u64::try_from(elapsed).unwrap_or(0))
             },
-            cost: cost_so_far(row.cost, row.standing),
+            cost: cost_so_far(row.cost, row.status),
             tokens: row.tokens.map_or_else(String::new, |(input, output)| {
                 format!("{} in, {} out", short_count(input), short_count(output))
             }),

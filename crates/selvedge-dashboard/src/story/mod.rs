@@ -122,12 +122,6 @@ impl RunStory {
     pub fn attempt(&self, number: u32) -> Option<&AttemptStory> {
         self.attempts.iter().find(|it| it.number == number)
     }
-
-    /// The first problem of the last attempt that has one: why the run failed.
-    pub fn last_problem(&self) -> Option<&AttemptProblem> {
-        let mut attempts = self.attempts.iter().rev();
-        attempts.find_map(|attempt| attempt.problems.first())
-    }
 }
 
 impl WorkspaceTree {

@@ -302,7 +302,7 @@ pub(super) async fn post_logout(
 fn with_cookie(dashboard: &Dashboard, value: &str, more: &str, response: Response) -> Response {
     let name = dashboard.authenticator.cookie_name();
     let attributes = format!("SameSite=Strict{more}");
-    with_any_cookie(dashboard, (name, value), &attributes, response)
+    with_any_cookie(dashboard, name, value, &attributes, response)
 }
 
 /// Sets the cookie of a login at the identity provider. Browsers send it when the provider redirects them back.
@@ -315,13 +315,15 @@ fn with_sign_in_cookie(
     let Some(single_sign_on) = dashboard.authenticator.single_sign_on() else {
         return response;
     };
-    let cookie = (single_sign_on.sign_in_cookie_name(), value);
-    with_any_cookie(dashboard, cookie, &format!("SameSite=Lax{more}"), response)
+    let name = single_sign_on.sign_in_cookie_name();
+    let attributes = format!("SameSite=Lax{more}");
+    with_any_cookie(dashboard, name, value, &attributes, response)
 }
 
 fn with_any_cookie(
     dashboard: &Dashboard,
-    (name, value): (&str, &str),
+    name: &str,
+    value: &str,
     attributes: &str,
     mut response: Response,
 ) -> Response {

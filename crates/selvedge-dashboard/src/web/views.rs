@@ -533,10 +533,10 @@ async fn source_page(
     };
     let title = format!("{title} {}", single_line(name, 60));
     let frame = page_frame(login, &title, nav_item);
-    let subject = (kind, name);
     let shown = SourcePage::new(
         frame,
-        subject,
+        kind,
+        name,
         &query,
         &tasks,
         &figures,

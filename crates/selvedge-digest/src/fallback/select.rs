@@ -40,15 +40,15 @@ pub(crate) fn rank(lines: KeptLines, claimed: &[RangeInclusive<u64>]) -> (Vec<Ra
         spread_value(&lines.kept, &mut values, index, value);
     }
     raise_final_output(&lines, &mut values);
-    let news = is_near_new_line(&lines);
+    let is_new = is_near_new_line(&lines);
     fold_repeats(&lines.kept, &mut values);
     let mut passages: Vec<RankedLine> = lines
         .kept
         .into_iter()
         .zip(values)
-        .zip(news)
-        .filter(|((kept, _), news)| {
-            *news && has_content(&kept.text) && !is_claimed(kept.number, claimed)
+        .zip(is_new)
+        .filter(|((kept, _), is_new)| {
+            *is_new && has_content(&kept.text) && !is_claimed(kept.number, claimed)
         })
         .map(|((kept, value), _)| RankedLine {
             number: kept.number,

@@ -82,8 +82,8 @@ pub(crate) fn render(analysis: &Analysis, budget: DigestBudget<'_>, kind: Budget
     // A text costs less than the sum of its lines, so the tokens left by the first pass are used in a second
     // one.
     let first = write_digest(analysis, budget, kind, budget.tokens);
-    let spare = budget.tokens.saturating_sub(first.tokens_estimated);
-    let second = write_digest(analysis, budget, kind, budget.tokens + spare);
+    let unused = budget.tokens.saturating_sub(first.tokens_estimated);
+    let second = write_digest(analysis, budget, kind, budget.tokens + unused);
     if second.tokens_estimated <= budget.tokens {
         second
     } else {

@@ -161,7 +161,7 @@ impl VerificationContext {
         };
         let own = step.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
         let number = index + 1;
-        let scene = CheckContext {
+        let context = CheckContext {
             workspace: self.workspace.clone(),
             files_root: self.files_root.clone(),
             names: step.name.iter().chain([&step.target]).cloned().collect(),
@@ -175,7 +175,7 @@ impl VerificationContext {
             argv,
             is_baseline: self.is_baseline,
         };
-        check_for(step).run(&scene, cancel).await
+        check_for(step).run(&context, cancel).await
     }
 }
 

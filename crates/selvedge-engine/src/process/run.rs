@@ -81,7 +81,7 @@ impl SessionMonitor {
     ) -> Result<TreeReport, SupervisorLostError> {
         let stopped = tokio::select! {
             biased;
-            news = self.session.next_event() => match news? {
+            event = self.session.next_event() => match event? {
                 SessionEvent::Exited(exit) => {
                     self.exit = Some(exit);
                     None

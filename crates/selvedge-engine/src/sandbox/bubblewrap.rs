@@ -51,12 +51,12 @@ enum BubblewrapMount {
     Path(PathAccess),
 }
 
-/// The arguments that run `face`, the init program, inside of a plan's sandbox; `temporary` is the folder for the
+/// The arguments that run `init_program`, the init program, inside of a plan's sandbox; `temporary` is the folder for the
 /// session's temporary files.
 pub(crate) fn bubblewrap_arguments(
     plan: &SandboxPlan,
     temporary: &Path,
-    face: &Path,
+    init_program: &Path,
 ) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = [
         "--unshare-pid",
@@ -74,7 +74,7 @@ pub(crate) fn bubblewrap_arguments(
         arguments.extend(["--cap-drop", "ALL"].map(Into::into));
         arguments.extend(kept.flat_map(|name| ["--cap-add".into(), (*name).into()]));
     }
-    for (path, mount) in bubblewrap_mounts(plan, face) {
+    for (path, mount) in bubblewrap_mounts(plan, init_program) {
         arguments.extend(mount_arguments(
             &path,
             mount,
@@ -89,12 +89,15 @@ pub(crate) fn bubblewrap_arguments(
     {
         arguments.extend(["--ro-bind", steers, steers].map(Into::into));
     }
-    arguments.extend(["--".into(), face.into(), "__sandbox-init".into()]);
+    arguments.extend(["--".into(), init_program.into(), "__sandbox-init".into()]);
     arguments
 }
 
 /// Every mount, each after those above it: a mount covers earlier mounts below its path.
-fn bubblewrap_mounts(plan: &SandboxPlan, face: &Path) -> BTreeMap<PathBuf, BubblewrapMount> {
+fn bubblewrap_mounts(
+    plan: &SandboxPlan,
+    init_program: &Path,
+) -> BTreeMap<PathBuf, BubblewrapMount> {
     let base = ["/", "/dev", "/proc"].map(|path| (PathBuf::from(path), BubblewrapMount::Base));
     let temporary = TEMPORARY_FOLDERS.map(|path| (PathBuf::from(path), BubblewrapMount::Temporary));
     let temporary = temporary.into_iter().filter(|(path, _)| is_folder(path));
@@ -105,7 +108,10 @@ fn bubblewrap_mounts(plan: &SandboxPlan, face: &Path) -> BTreeMap<PathBuf, Bubbl
     base.into_iter()
         .chain(temporary)
         .chain(places.map(|(path, access)| (path, BubblewrapMount::Path(access))))
-        .chain([(face.to_owned(), BubblewrapMount::Path(PathAccess::Read))])
+        .chain([(
+            init_program.to_owned(),
+            BubblewrapMount::Path(PathAccess::Read),
+        )])
         .collect()
 }
 

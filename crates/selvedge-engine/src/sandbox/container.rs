@@ -256,13 +256,13 @@ pub(super) fn merge_environment(
 
 #[cfg(test)]
 mod tests {
-    use super::super::mounts::tests::{plan, stage};
+    use super::super::mounts::tests::{plan, root_folder};
     use super::*;
 
     #[test]
     fn container_env_keeps_tools_of_image() {
-        let stage = stage();
-        let root = stage.path();
+        let root_folder = root_folder();
+        let root = root_folder.path();
         let pair = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let image = [
             pair("PATH", "/image/bin"),
@@ -299,8 +299,8 @@ mod tests {
             args: args.iter().map(|arg| (*arg).to_owned()).collect(),
             records: OsStr::new("/").into(),
         };
-        let stage = stage();
-        let closed = plan(stage.path());
+        let root_folder = root_folder();
+        let closed = plan(root_folder.path());
         assert_eq!(
             contained(&[]).network_arguments(&closed).unwrap(),
             ["--network", "none"]

@@ -144,7 +144,7 @@ pub(super) mod tests {
         }
     }
 
-    pub(crate) fn stage() -> tempfile::TempDir {
+    pub(crate) fn root_folder() -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
         for folder in ["work/.git/hooks", "tools", "home/.ssh", "elsewhere"] {
             std::fs::create_dir_all(root.path().join(folder)).unwrap();
@@ -156,8 +156,8 @@ pub(super) mod tests {
     /// A path that does not exist in the container is not passed to the engine, not even to be masked.
     #[test]
     fn container_mounts_include_masks() {
-        let stage = stage();
-        let root = stage.path();
+        let root_folder = root_folder();
+        let root = root_folder.path();
         let home = root.join("home");
         let wanted = ContainerRequest {
             name: "x",

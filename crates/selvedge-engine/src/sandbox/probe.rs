@@ -115,22 +115,22 @@ pub(super) enum ProbeError {
 /// Makes all attempts, and returns which restrictions are enforced.
 pub(super) async fn run_probe(
     kind: SandboxVariant<'_>,
-    scene: &SandboxContext,
+    context: &SandboxContext,
     supervisor: &Supervisor,
 ) -> Result<SandboxReport, ProbeError> {
-    let stage = ProbeFixture::create(scene)?;
-    let attempts = stage.attempts(kind, scene)?;
+    let fixture = ProbeFixture::create(context)?;
+    let attempts = fixture.attempts(kind, context)?;
     let attempts_json = serde_json::to_string(&attempts).map_err(ProbeError::EncodeAttempts)?;
-    let scene = SandboxContext {
+    let context = SandboxContext {
         workspace: attempts.workspace.clone(),
-        ..scene.clone()
+        ..context.clone()
     };
-    let sandbox = WorkspaceSandbox::for_probe(kind, &scene, attempts.masked.clone())?;
+    let sandbox = WorkspaceSandbox::for_probe(kind, &context, attempts.masked.clone())?;
     let own = probe_command(kind.backend, &attempts.workspace)?.into_iter();
     let argv: Vec<OsString> = own
         .chain(["__sandbox-probe".into(), attempts_json.into()])
         .collect();
-    let environment = scene.environment.iter();
+    let environment = context.environment.iter();
     let command = SessionCommand {
         env: environment
             .map(|(name, value)| (name.clone(), value.clone()))
@@ -253,11 +253,11 @@ struct ProbeFixture {
 }
 
 impl ProbeFixture {
-    fn create(scene: &SandboxContext) -> io::Result<Self> {
-        fs::create_dir_all(&scene.state)?;
+    fn create(context: &SandboxContext) -> io::Result<Self> {
+        fs::create_dir_all(&context.state)?;
         let folder = tempfile::Builder::new()
             .prefix("probe-")
-            .tempdir_in(&scene.state)?;
+            .tempdir_in(&context.state)?;
         for name in ["workspace", "outside", "masked"] {
             fs::create_dir(folder.path().join(name))?;
         }
@@ -283,11 +283,11 @@ impl ProbeFixture {
     fn attempts(
         &self,
         kind: SandboxVariant<'_>,
-        scene: &SandboxContext,
+        context: &SandboxContext,
     ) -> io::Result<ProbeAttempts> {
         let root = self.folder.path().canonicalize()?;
         let probe = format!(".selvedge-probe-{}", std::process::id());
-        let caches = SandboxPaths::new(scene.environment.clone()).caches();
+        let caches = SandboxPaths::new(context.environment.clone()).caches();
         let cache = caches.into_iter().find(|path| path.is_dir());
         let cache = cache.filter(|_| kind.sessions == SessionKind::Agent);
         Ok(ProbeAttempts {

@@ -83,7 +83,7 @@ fn join_errors(errors: &[BackendError]) -> String {
 /// If they are required, or a backend is requested, and they are not available.
 pub async fn set_up_sandboxes(
     spec: &SandboxSpec,
-    scene: &SandboxContext,
+    context: &SandboxContext,
     supervisor: &Supervisor,
 ) -> Result<SandboxPair, SandboxUnavailableError> {
     let mut raised = SandboxPair {
@@ -98,10 +98,10 @@ pub async fn set_up_sandboxes(
             Ok(raised)
         };
     }
-    let state = scene.state.clone();
+    let state = context.state.clone();
     // If this fails, the next run tries again.
     let _ = tokio::task::spawn_blocking(move || remove_abandoned(&state)).await;
-    let mut remembered = ProbeCache::load(&scene.state);
+    let mut remembered = ProbeCache::load(&context.state);
     for (sessions, profile, slot) in [
         (SessionKind::Agent, spec.agents, &mut raised.agents),
         (SessionKind::Check, spec.checks, &mut raised.checks),
@@ -120,9 +120,9 @@ pub async fn set_up_sandboxes(
                 sessions,
                 container: &spec.container,
             };
-            match verify(kind, scene, supervisor, &mut remembered).await {
+            match verify(kind, context, supervisor, &mut remembered).await {
                 Ok(held) => {
-                    let sandbox = WorkspaceSandbox::new(kind, spec, scene, held);
+                    let sandbox = WorkspaceSandbox::new(kind, spec, context, held);
                     *slot = Some(sandbox.map_err(SandboxSetupError::Container)?);
                     break;
                 }
@@ -183,10 +183,16 @@ pub(super) struct SandboxVariant<'a> {
 impl SandboxVariant<'_> {
     fn container_plan(
         self,
-        scene: &SandboxContext,
+        context: &SandboxContext,
     ) -> Result<Option<ContainerPlan>, ContainerError> {
-        let of =
-            |backend| ContainerPlan::new(backend, self.container, &scene.state, &scene.environment);
+        let of = |backend| {
+            ContainerPlan::new(
+                backend,
+                self.container,
+                &context.state,
+                &context.environment,
+            )
+        };
         self.backend
             .is_container()
             .then(|| of(self.backend))
@@ -208,16 +214,16 @@ impl SandboxVariant<'_> {
 
 async fn verify(
     kind: SandboxVariant<'_>,
-    scene: &SandboxContext,
+    context: &SandboxContext,
     supervisor: &Supervisor,
     remembered: &mut ProbeCache,
 ) -> Result<SandboxReport, ProbeError> {
-    let contained = kind.container_plan(scene)?;
+    let contained = kind.container_plan(context)?;
     let name = kind.cache_name(contained.as_ref());
     if let Some(held) = remembered.get(&name) {
         return held;
     }
-    let held = probe::run_probe(kind, scene, supervisor).await;
+    let held = probe::run_probe(kind, context, supervisor).await;
     // An image may be created at any time.
     if held.is_ok() || contained.is_none() {
         remembered.put(name, &held);
@@ -229,11 +235,11 @@ impl WorkspaceSandbox {
     fn new(
         kind: SandboxVariant<'_>,
         spec: &SandboxSpec,
-        scene: &SandboxContext,
+        context: &SandboxContext,
         held: SandboxReport,
     ) -> Result<Self, ContainerError> {
-        let contained = kind.container_plan(scene)?;
-        let places = SandboxPaths::new(scene.environment.clone());
+        let contained = kind.container_plan(context)?;
+        let places = SandboxPaths::new(context.environment.clone());
         let home = places.home.clone();
         let expand = |path: &String| match (path.strip_prefix("~/"), &home) {
             (Some(rest), Some(home)) => home.join(rest),
@@ -246,7 +252,7 @@ impl WorkspaceSandbox {
             (check.clone(), files.collect())
         });
         let or_itself = |path: &PathBuf| canonical(path.clone()).unwrap_or_else(|| path.clone());
-        let (workspace, state) = (or_itself(&scene.workspace), or_itself(&scene.state));
+        let (workspace, state) = (or_itself(&context.workspace), or_itself(&context.state));
         Ok(Self {
             inner: Arc::new(WorkspaceSandboxInner {
                 backend: kind.backend,
@@ -271,11 +277,11 @@ impl WorkspaceSandbox {
     /// A sandbox for a probe, with one more masked path.
     pub(super) fn for_probe(
         kind: SandboxVariant<'_>,
-        scene: &SandboxContext,
+        context: &SandboxContext,
         masked: PathBuf,
     ) -> Result<Self, ContainerError> {
         let held = SandboxReport::default();
-        let sandbox = Self::new(kind, &SandboxSpec::default(), scene, held)?;
+        let sandbox = Self::new(kind, &SandboxSpec::default(), context, held)?;
         let own = WorkspaceSandboxInner {
             agent_caches: masked.with_file_name("caches"),
             masked: vec![masked],

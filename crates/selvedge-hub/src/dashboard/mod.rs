@@ -15,7 +15,7 @@ use crate::app;
 use crate::hub::Hub;
 
 /// All routes of a hub: the API and the dashboard. Browsers see errors of both as pages.
-pub fn site(hub: &Arc<Hub>) -> Router {
+pub fn site_router(hub: &Arc<Hub>) -> Router {
     with_error_pages(app(hub).merge(dashboard(hub)))
 }
 

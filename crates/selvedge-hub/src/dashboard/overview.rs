@@ -107,25 +107,25 @@ pub(super) async fn tasks(
     let mut accepted = None;
     let mut statuses = Vec::new();
     for (status, number) in counts.statuses {
-        let standing = run_status(status.0, status.1);
+        let display_status = run_status(status.0, status.1);
         let by_person = if status == verified {
             counts.accepted
         } else {
             0
         };
         let parts = [
-            (standing, number.saturating_sub(by_person)),
+            (display_status, number.saturating_sub(by_person)),
             (DisplayStatus::Accepted, by_person),
         ];
-        for (standing, number) in parts.into_iter().filter(|(_, number)| *number > 0) {
-            *tasks.groups.entry(standing.group()).or_default() += count(number);
-            *tasks.outcomes.entry(standing.key()).or_default() += count(number);
-            if standing.matches(&query.group) {
+        for (display_status, number) in parts.into_iter().filter(|(_, number)| *number > 0) {
+            *tasks.groups.entry(display_status.group()).or_default() += count(number);
+            *tasks.outcomes.entry(display_status.key()).or_default() += count(number);
+            if display_status.matches(&query.group) {
                 tasks.matching += count(number);
                 statuses.push(status);
                 if status == verified {
                     accepted = match accepted {
-                        None => Some(standing == DisplayStatus::Accepted),
+                        None => Some(display_status == DisplayStatus::Accepted),
                         // Both kinds are included.
                         Some(_) => None,
                     };
@@ -230,8 +230,8 @@ pub(super) async fn fleet(
     }
     Ok(FleetOverview {
         workers,
-        queued: of(|standing| standing == DisplayStatus::Queued),
-        running: of(|standing| standing == DisplayStatus::Running),
+        queued: of(|display_status| display_status == DisplayStatus::Queued),
+        running: of(|display_status| display_status == DisplayStatus::Running),
         oldest_waiting_ms: since.map(|since| u64::try_from(now - since).unwrap_or(0)),
         median_wait_ms: median(latencies),
         unschedulable: unplaced.take(MAX_UNSCHEDULABLE).collect(),

@@ -29,7 +29,7 @@ pub(super) fn row(view: &TaskView) -> TaskListItem {
             .unwrap_or_else(|| DEFAULT_AGENT.to_owned()),
         workspace: view.place.clone().unwrap_or_default(),
         branch: None,
-        standing: reviewed_standing(lease.state, lease.outcome, lease.review.as_ref()),
+        status: reviewed_status(lease.state, lease.outcome, lease.review.as_ref()),
         attempts: lease.last_attempt,
         max_attempts: view.row.max_attempts,
         cost: cost_so_far(view),
@@ -59,13 +59,13 @@ pub(super) fn apply_stats(row: &mut TaskListItem, stats: &RunStats) {
     if row.agent == DEFAULT_AGENT {
         row.agent.clone_from(&stats.agent);
     }
-    if stats.accepted && row.standing == DisplayStatus::Finished(Outcome::Verified) {
-        row.standing = DisplayStatus::Accepted;
+    if stats.accepted && row.status == DisplayStatus::Finished(Outcome::Verified) {
+        row.status = DisplayStatus::Accepted;
     }
 }
 
 /// The status of a task whose review is known: accepted work was not verified by its checks.
-fn reviewed_standing(
+fn reviewed_status(
     state: TaskState,
     outcome: Option<Outcome>,
     review: Option<&ReviewRecord>,
@@ -115,8 +115,8 @@ pub(super) fn plan_parts(subtasks: Vec<SubtaskRow>) -> Vec<SubtaskSummary> {
         id: it.id,
         task: it.state.map(|_| it.task_id.to_string()),
         needs: it.depends_on,
-        standing: it.state.map_or(DisplayStatus::Queued, |state| {
-            reviewed_standing(state, it.outcome, it.review.as_ref())
+        status: it.state.map_or(DisplayStatus::Queued, |state| {
+            reviewed_status(state, it.outcome, it.review.as_ref())
         }),
         reason: it.reason.unwrap_or_default(),
         cost: it.state.map(|_| it.cost),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use selvedge_hub::{Hub, HubServerHandle, HubSettings, generate_token, run, site};
+use selvedge_hub::{Hub, HubServerHandle, HubSettings, generate_token, run, site_router};
 use selvedge_protocol::{
     AttemptReport, AttemptStart, EntryHeader, Hello, HubMessage, LeaseTiming, LeaseToken,
     SESSION_PROTOCOL, Scope, TaskAssign, TaskCompletion, TaskResult, WORKER_PATH, WorkerMessage,
@@ -114,7 +114,7 @@ impl TestHub {
         let host = listener.local_addr().unwrap().to_string();
         settings.hosts = vec![host.clone()];
         let hub = Hub::new(store, settings);
-        let running = Some(run(&hub, site(&hub), listener, None));
+        let running = Some(run(&hub, site_router(&hub), listener, None));
         Self {
             host,
             hub,

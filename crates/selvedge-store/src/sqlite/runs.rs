@@ -23,7 +23,7 @@ pub(super) fn upsert(db: &Connection, summary: &RunSummary) -> Result<(), StoreE
     )?;
     let task = summary.task.as_ref();
     let part_of = task.and_then(|task| task.part_of.as_ref());
-    let (standing, outcome) = status_columns(summary.standing);
+    let (status, outcome) = status_columns(summary.status);
     put.execute(named_params! {
         ":run_id": summary.run_id.to_string(),
         ":last_seq": summary.last_seq,
@@ -35,7 +35,7 @@ pub(super) fn upsert(db: &Connection, summary: &RunSummary) -> Result<(), StoreE
         ":agent": task.map(|task| &task.agent),
         ":max_attempts": task.map(|task| task.max_attempts),
         ":attempts": summary.attempts,
-        ":standing": standing,
+        ":standing": status,
         ":outcome": outcome.map(Outcome::as_str),
         ":cost_micro_usd": summary.cost.micro_usd.map(|amount| amount.0),
         ":cost_source": word(summary.cost.source),
@@ -100,7 +100,7 @@ fn run_summary(row: &Row<'_>) -> Result<RunSummary, StoreError> {
         updated_at: parsed(&text("updated_at")?)?,
         task,
         attempts: row.get("attempts")?,
-        standing: parse_status(&text("standing")?, row.get("outcome")?)?,
+        status: parse_status(&text("standing")?, row.get("outcome")?)?,
         cost: Cost {
             micro_usd: row.get::<_, Option<u64>>("cost_micro_usd")?.map(MicroUsd),
             source: from_word(text("cost_source")?)?,
@@ -119,8 +119,8 @@ fn part_of(row: &Row<'_>) -> Result<Option<ParentPlan>, StoreError> {
     Ok(Some(ParentPlan { plan, subtask }))
 }
 
-fn status_columns(standing: RunStatus) -> (&'static str, Option<Outcome>) {
-    match standing {
+fn status_columns(status: RunStatus) -> (&'static str, Option<Outcome>) {
+    match status {
         RunStatus::Open => ("open", None),
         RunStatus::Suspended => ("suspended", None),
         RunStatus::AwaitingReview => ("awaiting_review", None),

@@ -2,29 +2,38 @@
 //! from. The revision is checked out in a separate folder, so the directory itself is read and never written.
 
 use std::path::Path;
-use std::time::Duration;
 
 use selvedge_core::config::ResolvedConfig;
 use selvedge_core::guard::Protection;
 use selvedge_core::machine::compare;
 use selvedge_core::model::{
-    Baseline, BaselineMode, GuardReport, KnownFailures, Report, ReportStatus, VerificationPlan,
+    Baseline, BaselineMode, GuardReport, Report, ReportStatus, VerificationPlan,
 };
 use selvedge_engine::activity::Progress;
 use selvedge_engine::process::Supervisor;
 use selvedge_engine::{BaseRevision, VerificationTrees};
 use tokio_util::sync::CancellationToken;
 
+use super::run_checks::ProjectChecks;
 use crate::error::CliError;
 use crate::local::StateDir;
 use crate::sandbox_setup;
 use crate::secrets::checks_supervisor;
 
+/// The base revision, and everything that is needed to compare the changes since with it.
+pub(super) struct BaseContext<'a> {
+    pub(super) base: &'a BaseRevision,
+    pub(super) trees: &'a VerificationTrees,
+    pub(super) settings: &'a ResolvedConfig,
+    pub(super) checks: &'a ProjectChecks,
+    pub(super) home: &'a StateDir,
+    pub(super) progress: &'a dyn Progress,
+}
+
 /// The results of the checks on the base revision, and the findings in the changes since.
 pub(super) struct BaseComparison {
     guard: GuardReport,
     baseline: Baseline,
-    known_failures: KnownFailures,
 }
 
 pub(super) fn check_out_base(dir: &Path, revision: &str) -> Result<BaseRevision, CliError> {
@@ -35,16 +44,10 @@ pub(super) fn check_out_base(dir: &Path, revision: &str) -> Result<BaseRevision,
     })
 }
 
-impl BaseComparison {
+impl BaseContext<'_> {
     /// Runs the checks on the base revision, and inspects the changes since.
-    pub(super) async fn run(
-        base: &BaseRevision,
-        trees: &VerificationTrees,
-        settings: &ResolvedConfig,
-        (plan, known_failures): (&VerificationPlan, &KnownFailures),
-        (limit, home): (Duration, &StateDir),
-        progress: &dyn Progress,
-    ) -> Result<Self, CliError> {
+    pub(super) async fn compare(&self) -> Result<BaseComparison, CliError> {
+        let settings = self.settings;
         let protection =
             Protection::new(&settings.protect, &settings.allow).map_err(CliError::usage)?;
         let mut baseline = Baseline {
@@ -53,77 +56,68 @@ impl BaseComparison {
             cached: 0,
             duration_ms: 0,
         };
-        if let VerificationPlan::Steps { steps } = plan
+        if let VerificationPlan::Steps { steps } = &self.checks.plan
             && settings.baseline != BaselineMode::Off
         {
-            let supervisor = base_supervisor(base, settings, home).await?;
-            let never = CancellationToken::new();
-            let result = base.run_baseline(steps, limit, &supervisor, progress, &never);
-            let result = result.await;
+            let supervisor = self.supervisor().await?;
+            let (limit, never) = (self.checks.limit, CancellationToken::new());
+            let result = self
+                .base
+                .run_baseline(steps, limit, &supervisor, self.progress, &never)
+                .await;
             supervisor.shutdown().await;
             baseline = result.map_err(CliError::infrastructure)?;
         }
-        let findings = base.findings(trees, &protection, &baseline);
-        Ok(Self {
+        let findings = self.base.findings(self.trees, &protection, &baseline);
+        Ok(BaseComparison {
             guard: GuardReport::of(findings.map_err(CliError::infrastructure)?),
             baseline,
-            known_failures: known_failures.clone(),
         })
     }
 
     /// Completes a report with the comparison. If it passes, also runs the checks with the tests of the base revision.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "each is another part of one verification"
-    )]
     pub(super) async fn complete_report(
-        self,
-        base: &BaseRevision,
-        trees: &VerificationTrees,
-        settings: &ResolvedConfig,
-        plan: &VerificationPlan,
+        &self,
+        comparison: BaseComparison,
         expect_test_changes: &[String],
-        (limit, home): (Duration, &StateDir),
         report: &mut Report,
-        progress: &dyn Progress,
     ) -> Result<(), CliError> {
-        report.guard = Some(self.guard);
-        let baseline_checks: Vec<_> = self.baseline.checks.iter().map(Some).collect();
+        let BaseComparison { guard, baseline } = comparison;
+        report.guard = Some(guard);
+        let known_failures = &self.checks.known_failures;
+        let baseline_checks: Vec<_> = baseline.checks.iter().map(Some).collect();
         let mut preview = report.clone();
-        compare(&baseline_checks, &self.known_failures, &mut preview);
-        if let VerificationPlan::Steps { steps } = plan
+        compare(&baseline_checks, known_failures, &mut preview);
+        if let VerificationPlan::Steps { steps } = &self.checks.plan
             && preview.status == ReportStatus::Pass
         {
-            let supervisor = base_supervisor(base, settings, home).await?;
-            let never = CancellationToken::new();
-            let crossed = base
+            let supervisor = self.supervisor().await?;
+            let crossed = self
+                .base
                 .run_cross_verification(
-                    trees,
+                    self.trees,
                     steps,
                     expect_test_changes,
-                    limit,
-                    &self.baseline,
-                    &self.known_failures,
+                    self.checks.limit,
+                    &baseline,
+                    known_failures,
                     &report.checks,
                     &supervisor,
-                    progress,
-                    &never,
+                    self.progress,
+                    &CancellationToken::new(),
                 )
                 .await;
             supervisor.shutdown().await;
             report.crossed = crossed.map_err(CliError::infrastructure)?.map(Box::new);
         }
-        compare(&baseline_checks, &self.known_failures, report);
+        compare(&baseline_checks, known_failures, report);
         Ok(())
     }
-}
 
-/// A supervisor for processes in the base revision's folder, with the sandbox of checks.
-async fn base_supervisor(
-    base: &BaseRevision,
-    settings: &ResolvedConfig,
-    home: &StateDir,
-) -> Result<Supervisor, CliError> {
-    let sandboxes = sandbox_setup::set_up_sandbox(&settings.sandbox, base.dir(), home).await?;
-    Ok(checks_supervisor(&settings.environment, base.dir()).with_sandbox(sandboxes.checks))
+    /// A supervisor for processes in the base revision's folder, with the sandbox of checks.
+    async fn supervisor(&self) -> Result<Supervisor, CliError> {
+        let (settings, dir) = (self.settings, self.base.dir());
+        let sandboxes = sandbox_setup::set_up_sandbox(&settings.sandbox, dir, self.home).await?;
+        Ok(checks_supervisor(&settings.environment, dir).with_sandbox(sandboxes.checks))
+    }
 }

@@ -137,7 +137,7 @@ fn sort_clones_and_copies(
                 .and_then(|name| name.to_str()?.parse::<RunId>().ok());
             let Some(run_id) = run_id else { continue };
             let run = runs.iter().find(|run| run.run_id == run_id);
-            let reason = match run.map(|run| run.standing) {
+            let reason = match run.map(|run| run.status) {
                 // A run writes its first event soon after its clone exists.
                 None if is_older(&path, Duration::from_hours(1)) => None,
                 None => Some("its run may be about to begin"),
@@ -200,7 +200,7 @@ fn stale_snapshots(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
 fn open_directories(runs: &[RunSummary]) -> HashSet<&Path> {
     let open = runs
         .iter()
-        .filter(|run| !matches!(run.standing, RunStatus::Finished { .. }));
+        .filter(|run| !matches!(run.status, RunStatus::Finished { .. }));
     open.filter_map(run_directory).collect()
 }
 
@@ -216,7 +216,7 @@ fn stale_rooms(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
         let run = runs
             .iter()
             .find(|run| Some(&*run.run_id.to_string()) == name);
-        run.is_some_and(|run| matches!(run.standing, RunStatus::Finished { .. }))
+        run.is_some_and(|run| matches!(run.status, RunStatus::Finished { .. }))
     };
     let runs = list_dir(&home.root().join("runs")).into_iter();
     let rooms = runs.flat_map(|run| {

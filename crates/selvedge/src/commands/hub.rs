@@ -9,7 +9,8 @@ use reqwest::Url;
 use selvedge_core::config::nearest;
 use selvedge_core::model::{Budget, MicroUsd, StepKind, exit_code};
 use selvedge_hub::{
-    Hub, HubSettings, QuarantineRules, ReloadableTls, TaskDefaults, generate_token, run, site,
+    Hub, HubSettings, QuarantineRules, ReloadableTls, TaskDefaults, generate_token, run,
+    site_router,
 };
 use selvedge_protocol::{DEFAULT_PROJECT, LeaseTiming, Scope};
 use selvedge_store::fault;
@@ -97,7 +98,7 @@ async fn serve(
     let mut interrupt = signal(SignalKind::interrupt()).map_err(CliError::infrastructure)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(CliError::infrastructure)?;
     let acceptor = tls.as_ref().map(ReloadableTls::acceptor);
-    let running = run(&hub, site(&hub), listener, acceptor);
+    let running = run(&hub, site_router(&hub), listener, acceptor);
     let scheme = if tls.is_some() { "https" } else { "http" };
     match args.log_format {
         LogFormat::Text => {

@@ -53,7 +53,7 @@ fn run_row(run: &RunSummary) -> RunRow {
     let description = task.map_or("(written by a newer release)", |task| {
         task.description.as_str()
     });
-    let (state, paint_state) = state_label(run.standing);
+    let (state, paint_state) = state_label(run.status);
     RunRow {
         id: run.run_id.short(),
         created_at: run.created_at,

@@ -32,5 +32,5 @@ pub(super) fn run(args: &ResumeArgs) -> Result<u8, CliError> {
 }
 
 fn is_resumable(run: &RunSummary) -> bool {
-    matches!(run.standing, RunStatus::Open | RunStatus::Suspended)
+    matches!(run.status, RunStatus::Open | RunStatus::Suspended)
 }

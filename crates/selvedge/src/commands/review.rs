@@ -78,7 +78,7 @@ fn resolve_reviewed_run(
     if is_awaiting(latest) {
         return Ok(latest.run_id);
     }
-    let (short, label) = (latest.run_id.short(), status_label(latest.standing));
+    let (short, label) = (latest.run_id.short(), status_label(latest.status));
     let error = CliError::usage(format!(
         "the latest run of this directory, {short}, is not awaiting review: its state is `{label}`"
     ));
@@ -89,7 +89,7 @@ fn resolve_reviewed_run(
 }
 
 fn is_awaiting(run: &RunSummary) -> bool {
-    run.standing == RunStatus::AwaitingReview
+    run.status == RunStatus::AwaitingReview
 }
 
 fn status_label(status: RunStatus) -> String {

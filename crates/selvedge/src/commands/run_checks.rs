@@ -146,16 +146,25 @@ pub(super) async fn run_checks_in_room(
     progress: &dyn Progress,
     cancelled: &CancellationToken,
 ) -> Result<Report, CliError> {
-    execute_checks(checks, (None, None), Some(room), progress, cancelled).await
+    let changes = InspectedChanges::default();
+    execute_checks(checks, changes, Some(room), progress, cancelled).await
+}
+
+/// Changed files that are inspected while the checks run.
+#[derive(Default)]
+pub(super) struct InspectedChanges {
+    /// The trees between which files changed.
+    pub(super) trees: Option<VerificationTrees>,
+    pub(super) syntax: Option<SyntaxRules>,
 }
 
 /// Runs the checks, and inspects the changed files.
 pub(super) async fn run_checks_with_changes(
     checks: &ProjectChecks,
-    changed: (Option<VerificationTrees>, Option<SyntaxRules>),
+    changes: InspectedChanges,
     progress: &dyn Progress,
 ) -> Result<Report, CliError> {
-    execute_checks(checks, changed, None, progress, &CancellationToken::new()).await
+    execute_checks(checks, changes, None, progress, &CancellationToken::new()).await
 }
 
 pub(super) async fn run_checks_cancellable(
@@ -163,12 +172,13 @@ pub(super) async fn run_checks_cancellable(
     progress: &dyn Progress,
     cancelled: &CancellationToken,
 ) -> Result<Report, CliError> {
-    execute_checks(checks, (None, None), None, progress, cancelled).await
+    let changes = InspectedChanges::default();
+    execute_checks(checks, changes, None, progress, cancelled).await
 }
 
 async fn execute_checks(
     checks: &ProjectChecks,
-    (base_trees, syntax): (Option<VerificationTrees>, Option<SyntaxRules>),
+    changes: InspectedChanges,
     room: Option<&CheckRoom>,
     progress: &dyn Progress,
     cancelled: &CancellationToken,
@@ -195,9 +205,9 @@ async fn execute_checks(
         lock: outputs.path().join("processes.lock"),
         supervisor,
         trees: None,
-        base_trees,
+        base_trees: changes.trees,
         protection: None,
-        syntax,
+        syntax: changes.syntax,
         session: None,
         task: String::new(),
         run_started_at: Timestamp::now(),

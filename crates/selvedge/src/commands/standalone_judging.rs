@@ -11,11 +11,11 @@ use selvedge_engine::process::Supervisor;
 use selvedge_engine::{CheckError, JudgeGate, VerificationTrees};
 use tokio_util::sync::CancellationToken;
 
+use super::base_comparison::BaseContext;
 use super::run_checks::create_output_dir;
 use crate::cli::VerifyArgs;
 use crate::error::CliError;
 use crate::judges::{describe_judging, resolve_judging};
-use crate::local::StateDir;
 use crate::resolve;
 use crate::sandbox_setup;
 use crate::secrets::checks_supervisor;
@@ -75,18 +75,19 @@ impl StandaloneJudging {
     /// Runs the tiers in order, each only if everything before it passed.
     pub(super) async fn judge_report(
         &self,
-        (trees, dir): (&VerificationTrees, &Path),
-        (settings, home): (&ResolvedConfig, &StateDir),
+        context: &BaseContext<'_>,
         report: &mut Report,
-        progress: &dyn Progress,
     ) -> Result<(), CliError> {
         if report.status != ReportStatus::Pass {
             return Ok(());
         }
+        let (settings, home) = (context.settings, context.home);
+        let dir = context.checks.dir.as_path();
         let outputs = create_output_dir(home).map_err(CliError::infrastructure)?;
         let sandboxes = sandbox_setup::set_up_sandbox(&settings.sandbox, dir, home).await?;
         let supervisor =
             checks_supervisor(&settings.environment, dir).with_sandbox(sandboxes.checks);
+        let (trees, progress) = (context.trees, context.progress);
         let result = self.judge_tiers(trees, report, outputs.path(), &supervisor, progress);
         let result = result.await;
         supervisor.shutdown().await;

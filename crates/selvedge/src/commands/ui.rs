@@ -36,7 +36,7 @@ async fn serve(args: &UiArgs, home: StateDir) -> Result<u8, CliError> {
     let format = args.format;
     let gate = OneTimeLoginLink::new(port, move |link| print_link(format, link))?;
     gate.show();
-    let face = Dashboard {
+    let dashboard = Dashboard {
         backend: Arc::new(LocalBackend::new(home)?),
         authenticator: Arc::new(gate),
         allowed_hosts: AllowedHosts::Listed(vec![
@@ -47,7 +47,7 @@ async fn serve(args: &UiArgs, home: StateDir) -> Result<u8, CliError> {
     };
     let mut ended = signal(SignalKind::terminate()).map_err(CliError::infrastructure)?;
     tokio::select! {
-        served = axum::serve(listener, standalone_router(face)) => served.map_err(CliError::infrastructure)?,
+        served = axum::serve(listener, standalone_router(dashboard)) => served.map_err(CliError::infrastructure)?,
         _ = tokio::signal::ctrl_c() => {}
         _ = ended.recv() => {}
     }

@@ -10,9 +10,9 @@ use selvedge_core::model::{CheckReport, Report, ReportStatus, Task, Verification
 use selvedge_engine::BaseRevision;
 use selvedge_engine::activity::Progress;
 
-use super::base_comparison::{BaseComparison, check_out_base};
+use super::base_comparison::{BaseContext, check_out_base};
 use super::run::is_in_git;
-use super::run_checks::{ProjectChecks, build_runtime, run_checks_with_changes};
+use super::run_checks::{InspectedChanges, ProjectChecks, build_runtime, run_checks_with_changes};
 use super::standalone_judging::StandaloneJudging;
 use super::{canonical_directory, environment, load_settings, output_options, working_directory};
 use crate::cli::VerifyArgs;
@@ -81,7 +81,6 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         OutputFormat::Human => Box::new(HumanReporter::with_reports(&output.reports)),
         OutputFormat::Json | OutputFormat::Jsonl => Box::new(JsonReporter::default()),
     };
-    let progress = progress.as_ref();
     let checks = ProjectChecks {
         plan,
         dir,
@@ -90,60 +89,52 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         sandbox: settings.sandbox.clone(),
         environment: settings.environment.clone(),
     };
+    let progress = progress.as_ref();
+    let base = base_revision.as_ref().zip(trees.as_ref());
+    let context = base.map(|(base, trees)| BaseContext {
+        base,
+        trees,
+        settings: &settings,
+        checks: &checks,
+        home: &home,
+        progress,
+    });
+    let changes = InspectedChanges {
+        trees: trees.clone(),
+        syntax: settings.syntax.clone(),
+    };
     let report = build_runtime()?.block_on(async {
-        let base = base_revision.as_ref().zip(trees.as_ref());
-        let comparison = match base {
-            None => None,
-            Some((base_revision, trees)) => Some(
-                BaseComparison::run(
-                    base_revision,
-                    trees,
-                    &settings,
-                    (&checks.plan, &checks.known_failures),
-                    (limit, &home),
-                    progress,
-                )
-                .await?,
-            ),
+        let Some(context) = &context else {
+            return run_checks_with_changes(&checks, changes, progress).await;
         };
-        let changed = (trees.clone(), settings.syntax.clone());
-        let mut report = run_checks_with_changes(&checks, changed, progress).await?;
-        if let (Some(comparison), Some((base_revision, trees))) = (comparison, base) {
-            let (plan, with) = (&checks.plan, (limit, &home));
-            let expected = &args.expect_test_changes;
-            comparison
-                .complete_report(
-                    base_revision,
-                    trees,
-                    &settings,
-                    plan,
-                    expected,
-                    with,
-                    &mut report,
-                    progress,
-                )
-                .await?;
+        let comparison = context.compare().await?;
+        let mut report = run_checks_with_changes(&checks, changes, progress).await?;
+        context
+            .complete_report(comparison, &args.expect_test_changes, &mut report)
+            .await?;
+        if let Some(judging) = &judging {
+            judging.judge_report(context, &mut report).await?;
         }
-        if let (Some(judging), Some(trees)) = (&judging, &trees) {
-            let about = (trees, checks.dir.as_path());
-            let with = (&settings, &home);
-            judging
-                .judge_report(about, with, &mut report, progress)
-                .await?;
-        }
-        // The report also contains changed lines and judges' answers.
-        let redactor = secrets::checks_redactor(&checks.environment, &checks.dir);
-        redactor
-            .redact_record(report)
-            .map_err(CliError::infrastructure)
+        Ok(report)
     })?;
+    // The report also contains changed lines and judges' answers.
+    let report = secrets::checks_redactor(&checks.environment, &checks.dir)
+        .redact_record(report)
+        .map_err(CliError::infrastructure)?;
     match args.format {
         OutputFormat::Human => print_verdict(&output.reports, &(format_verdict(&report) + "\n")),
         OutputFormat::Json | OutputFormat::Jsonl => json::print_json(&report),
     }
-    let needs_review = report.review_reason().is_some();
-    let code = match report.status {
-        ReportStatus::Pass if needs_review => exit_code::NEEDS_REVIEW,
+    let attestation = &output.reports.attestation;
+    let (code, dir) = (exit_code_of(&report), checks.dir.as_path());
+    let code = attestation.write_for_verification(code, &report, judged, &home, dir);
+    let report_input = ReportInput::of_verification(&report, &steps);
+    Ok(output.reports.write(code, &report_input, &home, dir))
+}
+
+fn exit_code_of(report: &Report) -> u8 {
+    match report.status {
+        ReportStatus::Pass if report.review_reason().is_some() => exit_code::NEEDS_REVIEW,
         ReportStatus::Pass if let Some(gate) = report.blocking_gate() => match &gate.error {
             None => exit_code::NEEDS_REVIEW,
             Some(_) => exit_code::INFRASTRUCTURE,
@@ -151,12 +142,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<u8, CliError> {
         ReportStatus::Pass | ReportStatus::Skip | ReportStatus::AutoPass => exit_code::VERIFIED,
         ReportStatus::Fail | ReportStatus::Timeout => exit_code::CHECKS_FAILED,
         ReportStatus::Error => exit_code::INFRASTRUCTURE,
-    };
-    let attestation = &output.reports.attestation;
-    let dir = checks.dir;
-    let code = attestation.write_for_verification(code, &report, judged, &home, &dir);
-    let report_input = ReportInput::of_verification(&report, &steps);
-    Ok(output.reports.write(code, &report_input, &home, &dir))
+    }
 }
 
 fn format_verdict(report: &Report) -> String {

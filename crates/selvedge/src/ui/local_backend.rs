@@ -215,7 +215,7 @@ impl LocalBackendState {
             (None, Some(run)) => run.spec.description.clone(),
             (None, None) => row.description.clone(),
         };
-        let mut commands = vec![next_command(row.standing, &row.short)];
+        let mut commands = vec![next_command(row.status, &row.short)];
         let again = state.run.as_ref().filter(|run| run.spec.part_of.is_none());
         commands.extend(again.map(|run| ("Run again", run_again(&run.spec))));
         let live = state.run.as_ref().and_then(|run| self.live(run));
@@ -241,7 +241,7 @@ impl LocalBackendState {
             facts: vec![("Run".to_owned(), row.id.clone())],
             review,
             rights: AllowedActions {
-                review: row.standing == DisplayStatus::NeedsReview,
+                review: row.status == DisplayStatus::NeedsReview,
                 another_attempt: !is_best_of,
                 ..AllowedActions::default()
             },

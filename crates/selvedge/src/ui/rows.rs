@@ -25,7 +25,7 @@ pub(super) fn row(summary: &RunSummary, state_directory: &Path, held: &HeldLocks
             task.workspace.to_string_lossy().into_owned()
         }),
         branch: None,
-        standing: run_status(summary, state_directory, held),
+        status: run_status(summary, state_directory, held),
         attempts: summary.attempts,
         max_attempts: task.map_or(0, |task| task.max_attempts),
         // The cost of an open session is not known yet.
@@ -50,8 +50,8 @@ pub(super) fn apply_stats(row: &mut TaskListItem, stats: &RunStats) {
     row.model.clone_from(&stats.model);
     row.workspace.clone_from(&stats.workspace);
     row.reason.clone_from(&stats.reason);
-    if stats.accepted && row.standing == DisplayStatus::Finished(Outcome::Verified) {
-        row.standing = DisplayStatus::Accepted;
+    if stats.accepted && row.status == DisplayStatus::Finished(Outcome::Verified) {
+        row.status = DisplayStatus::Accepted;
     }
 }
 
@@ -62,7 +62,7 @@ fn mark_truncated(description: &str) -> String {
 }
 
 fn run_status(summary: &RunSummary, state_directory: &Path, held: &HeldLocks) -> DisplayStatus {
-    match summary.standing {
+    match summary.status {
         RunStatus::Suspended => DisplayStatus::Suspended,
         RunStatus::AwaitingReview => DisplayStatus::NeedsReview,
         RunStatus::Finished { outcome } => DisplayStatus::Finished(outcome),

@@ -45,7 +45,7 @@ pub(crate) struct SimulatedWorld {
     pub(in crate::machine) tiers: Vec<u8>,
     pub(in crate::machine) gates: Vec<GateReport>,
     /// By attempt; the last one applies to all further attempts.
-    pub(in crate::machine) fates: Vec<AttemptScript>,
+    pub(in crate::machine) scripts: Vec<AttemptScript>,
     /// One for each session or verification; no interruption once they are used up.
     pub(in crate::machine) mishaps: Vec<EffectInterruption>,
 }
@@ -227,10 +227,10 @@ impl Simulation {
             .expect("something is to be done");
         let effect = pending.id;
         let number = self.run().attempts.len().saturating_sub(1);
-        let fate = world
-            .fates
+        let script = world
+            .scripts
             .get(number)
-            .or(world.fates.last())
+            .or(world.scripts.last())
             .unwrap()
             .clone();
         let reason = "test".to_owned();
@@ -238,7 +238,7 @@ impl Simulation {
             EffectKind::Snapshot { moment } => {
                 let tree = match moment {
                     SnapshotReason::Start => 0,
-                    SnapshotReason::After | SnapshotReason::Backup => fate.tree,
+                    SnapshotReason::After | SnapshotReason::Backup => script.tree,
                 };
                 let tree = TreeId::of_name(&format!("t{tree}"));
                 self.say(Input::Snapshotted {
@@ -272,10 +272,10 @@ impl Simulation {
                 self.say(Input::Start { effect });
                 let cancelled = AttemptScript {
                     session: SessionStatus::Cancelled,
-                    ..fate.clone()
+                    ..script.clone()
                 };
                 match mishaps.next().unwrap_or(EffectInterruption::None) {
-                    EffectInterruption::None => self.end_session(effect, &fate),
+                    EffectInterruption::None => self.end_session(effect, &script),
                     EffectInterruption::Crash => self.say(Input::Resume),
                     EffectInterruption::Suspend => {
                         self.say(Input::Suspend { reason });
@@ -297,7 +297,7 @@ impl Simulation {
                 match mishaps.next().unwrap_or(EffectInterruption::None) {
                     EffectInterruption::None => {
                         let tree = self.run().attempts.last().unwrap().tree.clone();
-                        let report = Box::new(report(attempt_number, fate.report, tree));
+                        let report = Box::new(report(attempt_number, script.report, tree));
                         self.say(Input::Verified { effect, report });
                     }
                     EffectInterruption::Crash => self.say(Input::Resume),
@@ -326,8 +326,8 @@ impl Simulation {
         }
     }
 
-    pub(in crate::machine) fn end_session(&mut self, effect: EffectId, fate: &AttemptScript) {
-        let cost = fate
+    pub(in crate::machine) fn end_session(&mut self, effect: EffectId, script: &AttemptScript) {
+        let cost = script
             .cost
             .map_or(Cost::UNKNOWN, |it| Cost::reported(MicroUsd(it)));
         let usage = Usage {
@@ -337,11 +337,11 @@ impl Simulation {
         let outcome = SessionOutcome {
             usage,
             cost,
-            usage_limit: fate.usage_limit_wait.map(|wait| UsageLimit {
+            usage_limit: script.usage_limit_wait.map(|wait| UsageLimit {
                 resets_at: Timestamp::UNIX_EPOCH + SignedDuration::from_secs(wait),
                 reported_at: Timestamp::UNIX_EPOCH,
             }),
-            ..SessionOutcome::new(fate.session)
+            ..SessionOutcome::new(script.session)
         };
         self.say(Input::SessionEnded {
             effect,

@@ -98,13 +98,13 @@ impl SessionContainer {
             set.map(|(_, value)| value.clone())
         };
         let home = variable("HOME").map(PathBuf::from);
-        let face = this_program(temporary)?;
+        let init_program = this_program(temporary)?;
         let wanted = ContainerRequest {
             name: &self.name,
             label: variable(TAG_VARIABLE).unwrap_or_default(),
             temporary,
             socket: &socket,
-            init_program: &face,
+            init_program: &init_program,
             home: home.as_deref().filter(|home| home.is_absolute()),
         };
         let words = contained

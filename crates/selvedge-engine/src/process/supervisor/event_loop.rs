@@ -56,19 +56,20 @@ pub(super) struct EventLoop<'a> {
 impl<'a> EventLoop<'a> {
     pub(super) fn new(
         spec: &SessionSpec,
-        (program, keeper): (i32, Option<NamespaceInit>),
+        program: i32,
+        init: Option<NamespaceInit>,
         mut tree: ProcessTree,
         signals: &'a mut SupervisorSignals,
         control: &'a mut ControlSocket,
     ) -> Self {
-        match &keeper {
+        match &init {
             None => tree.set_root(program),
             // The init process reports the program's exit; the sandbox's exit implies nothing about
             // it.
-            Some(keeper) => {
-                tree.set_sandbox_root(&keeper.sandbox_pids, keeper.program);
-                if keeper.is_container {
-                    tree.set_container_root(keeper.container);
+            Some(init) => {
+                tree.set_sandbox_root(&init.sandbox_pids, init.program);
+                if init.is_container {
+                    tree.set_container_root(init.container);
                 }
             }
         }
@@ -76,7 +77,7 @@ impl<'a> EventLoop<'a> {
             tree,
             signals,
             control: Some(control),
-            init: keeper,
+            init,
             phase: ShutdownPhase::Running,
             are_survivors_reported: false,
             stop: spec.stop,
@@ -108,10 +109,10 @@ impl<'a> EventLoop<'a> {
 
     /// The init process's last message arrives before it is gone.
     fn poll_init(&mut self) {
-        let Some(keeper) = &mut self.init else {
+        let Some(init) = &mut self.init else {
             return;
         };
-        match keeper.poll_exits() {
+        match init.poll_exits() {
             Some(exits) => exits
                 .into_iter()
                 .for_each(|exit| self.tree.record_exit(exit)),
@@ -214,10 +215,10 @@ impl<'a> EventLoop<'a> {
             let child = PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN);
             let main = self.control.as_ref();
             let main = main.map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN));
-            let keeper = self.init.as_ref();
-            let keeper = keeper.map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN));
+            let init = self.init.as_ref();
+            let init = init.map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN));
             let speaks = main.is_some();
-            let fds = [Some(child), main, keeper];
+            let fds = [Some(child), main, init];
             let mut fds: Vec<PollFd<'_>> = fds.into_iter().flatten().collect();
             // A signal interrupts the poll, and is a reason to check again.
             let _ = rustix::event::poll(&mut fds, timeout.as_ref());

@@ -39,11 +39,11 @@ pub(crate) struct ResolvedProgram {
 }
 
 /// Starts the program in its own process group, so that `kill 0` does not hit the supervisor.
-/// Closes our ends of its output. `spare` is a folder for temporary files that may be used.
+/// Closes our ends of its output. `reusable` is a folder for temporary files that may be used.
 pub(super) fn launch_program(
     spec: &SessionSpec,
     output: Vec<OwnedFd>,
-    spare: &mut Option<TemporaryFolder>,
+    reusable: &mut Option<TemporaryFolder>,
 ) -> Result<LaunchedProgram, SpawnError> {
     let argv: Vec<OsString> = spec.argv.iter().map(OsString::from).collect();
     let env: Vec<(OsString, OsString)> = spec
@@ -78,7 +78,7 @@ pub(super) fn launch_program(
             cwd,
         };
         let streams = [stdin.into(), stdout, stderr];
-        return sandboxed::launch_sandboxed(plan, &found, streams, spare);
+        return sandboxed::launch_sandboxed(plan, &found, streams, reusable);
     }
     let child = Command::new(&program)
         .arg0(name)

@@ -63,9 +63,9 @@ fn supervise() -> io::Result<()> {
     let mut signals = SupervisorSignals::install()?;
     detach_from_terminal();
     let mut control = ControlSocket::inherited()?;
-    let mut spare = None;
+    let mut reusable = None;
     while let Some(spec) = control.receive::<SessionSpec>()? {
-        run_session(&spec, &mut signals, &mut control, &mut spare)?;
+        run_session(&spec, &mut signals, &mut control, &mut reusable)?;
     }
     Ok(())
 }
@@ -75,7 +75,7 @@ fn run_session(
     spec: &SessionSpec,
     signals: &mut SupervisorSignals,
     control: &mut ControlSocket,
-    spare: &mut Option<TemporaryFolder>,
+    reusable: &mut Option<TemporaryFolder>,
 ) -> io::Result<()> {
     let output = control.take_descriptors();
     let (tree, lock) = match prepare(spec) {
@@ -93,19 +93,19 @@ fn run_session(
         Some(SupervisorOrder::Go) => {}
         Some(SupervisorOrder::Stop | SupervisorOrder::Kill) | None => return Ok(()),
     }
-    let launched = match launch::launch_program(spec, output, spare) {
+    let launched = match launch::launch_program(spec, output, reusable) {
         Ok(launched) => launched,
         Err(failure) => return control.send(&SupervisorMessage::SpawnFailed(failure)),
     };
     // From here on an error must not end this process: it is responsible for the tree.
     let pid = launched.program;
     control.send_or_ignore(&SupervisorMessage::Started { pid });
-    let surroundings = launched.resources;
-    let watch = EventLoop::new(spec, (pid, launched.init), tree, signals, control);
+    let resources = launched.resources;
+    let watch = EventLoop::new(spec, pid, launched.init, tree, signals, control);
     let mut report = watch.run_until_empty();
     // No process is left in the sandbox.
-    match surroundings.map(SandboxResources::remove) {
-        Some(Ok(temporary)) => *spare = temporary,
+    match resources.map(SandboxResources::remove) {
+        Some(Ok(temporary)) => *reusable = temporary,
         Some(Err(error)) => report = with_survivor(report, &error),
         None => {}
     }

@@ -97,16 +97,16 @@ struct PendingInit {
     init_pid: Option<i32>,
 }
 
-/// Starts the program with its standard input, output and error. `spare` is the folder of the last session, for
+/// Starts the program with its standard input, output and error. `reusable` is the folder of the last session, for
 /// temporary files.
 pub(super) fn launch_sandboxed(
     plan: &SandboxPlan,
     found: &ResolvedProgram,
     streams: [OwnedFd; 3],
-    spare: &mut Option<TemporaryFolder>,
+    reusable: &mut Option<TemporaryFolder>,
 ) -> Result<LaunchedProgram, SpawnError> {
     let lacking = |what: &str, error: &io::Error| sandbox_failure(&format!("{what}: {error}"));
-    let temporary = spare.take().map_or_else(TemporaryFolder::create, Ok);
+    let temporary = reusable.take().map_or_else(TemporaryFolder::create, Ok);
     let temporary =
         temporary.map_err(|error| lacking("cannot create a temporary folder", &error))?;
     let errors = memfd_create("errors", MemfdFlags::CLOEXEC);
@@ -121,25 +121,24 @@ pub(super) fn launch_sandboxed(
     let container = container
         .transpose()
         .map_err(|error| lacking("cannot record the container", &error))?;
-    let surroundings = SandboxResources {
+    let resources = SandboxResources {
         temporary,
         is_reusable: plan.backend == SandboxBackend::Bubblewrap,
         container,
         _placeholders: placeholders,
     };
-    let standing = start_init(plan, found, &surroundings, &mut errors);
-    let launched = standing.and_then(|standing| {
-        start_program(plan, found, streams, standing, &mut errors, &surroundings)
-    });
+    let pending = start_init(plan, found, &resources, &mut errors);
+    let launched = pending
+        .and_then(|pending| start_program(plan, found, streams, pending, &mut errors, &resources));
     match launched {
-        Ok((program, keeper)) => Ok(LaunchedProgram {
+        Ok((program, init)) => Ok(LaunchedProgram {
             program,
-            init: keeper,
-            resources: Some(surroundings),
+            init,
+            resources: Some(resources),
         }),
         Err(failure) => {
             // The original error is more useful than one of the removal.
-            let _ = surroundings.remove();
+            let _ = resources.remove();
             Err(failure)
         }
     }
@@ -149,11 +148,11 @@ pub(super) fn launch_sandboxed(
 fn start_init(
     plan: &SandboxPlan,
     found: &ResolvedProgram,
-    surroundings: &SandboxResources,
+    resources: &SandboxResources,
     errors: &mut File,
 ) -> Result<PendingInit, SpawnError> {
-    let temporary = surroundings.temporary.path();
-    if let Some(container) = &surroundings.container {
+    let temporary = resources.temporary.path();
+    if let Some(container) = &resources.container {
         let called = container.start(plan, found, temporary, errors);
         let called = called.map_err(|error| match error.kind() {
             io::ErrorKind::NotConnected => sandbox_failure(&read_message(errors)),
@@ -168,15 +167,15 @@ fn start_init(
     let lacking = |what: &str, error: &io::Error| sandbox_failure(&format!("{what}: {error}"));
     let (ours, theirs) =
         UnixStream::pair().map_err(|error| lacking("cannot create a socket", &error))?;
-    let face =
+    let init_program =
         this_program(temporary).map_err(|error| lacking("cannot find this program", &error))?;
     let mut command = if plan.backend == SandboxBackend::Bubblewrap {
         let program = find_bubblewrap().ok_or_else(|| sandbox_failure("bwrap was not found"))?;
         let mut command = Command::new(program);
-        command.args(bubblewrap_arguments(plan, temporary, &face));
+        command.args(bubblewrap_arguments(plan, temporary, &init_program));
         command
     } else {
-        let mut command = Command::new(&face);
+        let mut command = Command::new(&init_program);
         command.arg("__sandbox-init");
         command
     };
@@ -205,17 +204,17 @@ fn start_program(
     plan: &SandboxPlan,
     found: &ResolvedProgram,
     streams: [OwnedFd; 3],
-    standing: PendingInit,
+    pending: PendingInit,
     errors: &mut File,
-    surroundings: &SandboxResources,
+    resources: &SandboxResources,
 ) -> Result<(i32, Option<NamespaceInit>), SpawnError> {
     let PendingInit {
         holder: child,
         mut control,
-        init_pid: face,
-    } = standing;
+        init_pid,
+    } = pending;
     let keeps = plan.backend != SandboxBackend::Landlock;
-    let job = ExecRequest::new(plan, found, surroundings.temporary.path(), keeps);
+    let job = ExecRequest::new(plan, found, resources.temporary.path(), keeps);
     let followed = run_exec_request(&mut control, &job, &streams);
     // Only the program may hold these ends: their closing marks the end of its output.
     drop(streams);
@@ -233,26 +232,27 @@ fn start_program(
         }
     }
     let holder = process_id(&child);
-    let unheard = |error: io::Error| sandbox_failure(&format!("cannot use the socket: {error}"));
-    control.set_nonblocking().map_err(unheard)?;
+    let socket_failure =
+        |error: io::Error| sandbox_failure(&format!("cannot use the socket: {error}"));
+    control.set_nonblocking().map_err(socket_failure)?;
     if !keeps {
         return Ok((holder, None));
     }
     let in_container = plan.backend.is_container();
-    let keeper = face.or_else(|| {
+    let init = init_pid.or_else(|| {
         let first = || proc::children(holder).first().copied();
         (!in_container).then(first).flatten()
     });
-    let program = keeper.and_then(|keeper| proc::children(keeper).first().copied());
-    let sandbox_pids = [Some(holder), keeper].into_iter().flatten().collect();
-    let keeper = NamespaceInit {
+    let program = init.and_then(|init| proc::children(init).first().copied());
+    let sandbox_pids = [Some(holder), init].into_iter().flatten().collect();
+    let init = NamespaceInit {
         control,
         sandbox_pids,
-        container: in_container.then_some(face).flatten(),
+        container: in_container.then_some(init_pid).flatten(),
         is_container: in_container,
         program,
     };
-    Ok((program.unwrap_or(holder), Some(keeper)))
+    Ok((program.unwrap_or(holder), Some(init)))
 }
 
 /// Explains why the program itself could not be started.

@@ -54,19 +54,19 @@ fn variable<'a>(access: &'a CacheAccess, name: &str) -> Option<&'a OsStr> {
 
 #[test]
 fn caches_mounts_show_installed_files() {
-    let scene = CachesFixture::new(&[".cargo/bin/tool", ".cargo/registry/x", ".npm/x"]);
-    let access = scene.for_agents(true, &[]);
-    let own = |name: &str| scene.root.join("own").join(name);
+    let fixture = CachesFixture::new(&[".cargo/bin/tool", ".cargo/registry/x", ".npm/x"]);
+    let access = fixture.for_agents(true, &[]);
+    let own = |name: &str| fixture.root.join("own").join(name);
     assert_eq!(
         mounts(&access),
         [
-            (scene.home(".cargo"), own("cargo"), PathAccess::Write),
+            (fixture.home(".cargo"), own("cargo"), PathAccess::Write),
             (
-                scene.home(".cargo/bin"),
-                scene.home(".cargo/bin"),
+                fixture.home(".cargo/bin"),
+                fixture.home(".cargo/bin"),
                 PathAccess::Read
             ),
-            (scene.home(".npm"), own("npm"), PathAccess::Write),
+            (fixture.home(".npm"), own("npm"), PathAccess::Write),
         ]
     );
     assert_eq!(variable(&access, "CARGO_HOME"), None);
@@ -80,10 +80,10 @@ fn caches_mounts_show_installed_files() {
 
 #[test]
 fn caches_without_mounts_use_variables() {
-    let scene = CachesFixture::new(&[".cargo/config.toml", ".cargo/registry/x", ".m2/x"]);
+    let fixture = CachesFixture::new(&[".cargo/config.toml", ".cargo/registry/x", ".m2/x"]);
     let opts = [("MAVEN_OPTS".into(), "-Xmx1g".into())];
-    let access = scene.for_agents(false, &opts);
-    let own = scene.root.join("own");
+    let access = fixture.for_agents(false, &opts);
+    let own = fixture.root.join("own");
     assert_eq!(mounts(&access), []);
     assert_eq!(
         variable(&access, "CARGO_HOME"),
@@ -93,23 +93,23 @@ fn caches_without_mounts_use_variables() {
     assert_eq!(variable(&access, "MAVEN_OPTS"), Some(OsStr::new(&maven)));
     assert!(access.writable.iter().all(|path| path.starts_with(&own)));
     let settings = fs::read_link(own.join("cargo/config.toml")).unwrap();
-    assert_eq!(settings, scene.home(".cargo/config.toml"));
+    assert_eq!(settings, fixture.home(".cargo/config.toml"));
 }
 
 #[test]
 fn caches_follow_no_agent_links() {
-    let scene = CachesFixture::new(&[".stack/programs/ghc/x", ".cache/pypoetry/virtualenvs/x"]);
-    let elsewhere = scene.root.join("elsewhere");
+    let fixture = CachesFixture::new(&[".stack/programs/ghc/x", ".cache/pypoetry/virtualenvs/x"]);
+    let elsewhere = fixture.root.join("elsewhere");
     fs::create_dir_all(&elsewhere).unwrap();
-    let _ = scene.for_agents(true, &[]);
-    let own = scene.root.join("own");
+    let _ = fixture.for_agents(true, &[]);
+    let own = fixture.root.join("own");
     fs::remove_dir_all(own.join("cache/pypoetry")).unwrap();
     symlink(&elsewhere, own.join("cache/pypoetry")).unwrap();
     fs::remove_dir_all(own.join("stack/programs")).unwrap();
     symlink(&elsewhere, own.join("stack/programs")).unwrap();
     for can_mount in [true, false] {
-        let access = scene.for_agents(can_mount, &[]);
-        let environments = scene.home(".cache/pypoetry/virtualenvs");
+        let access = fixture.for_agents(can_mount, &[]);
+        let environments = fixture.home(".cache/pypoetry/virtualenvs");
         assert!(
             mounts(&access)
                 .iter()
@@ -122,14 +122,14 @@ fn caches_follow_no_agent_links() {
 /// The sandbox may be another one in the next run.
 #[test]
 fn caches_mounts_and_links_replace_each_other() {
-    let scene = CachesFixture::new(&[".cargo/config.toml", ".cargo/bin/tool"]);
-    let own = scene.root.join("own/cargo");
+    let fixture = CachesFixture::new(&[".cargo/config.toml", ".cargo/bin/tool"]);
+    let own = fixture.root.join("own/cargo");
     for _ in 0..2 {
-        let _ = scene.for_agents(false, &[]);
+        let _ = fixture.for_agents(false, &[]);
         let settings = fs::read_to_string(own.join("config.toml")).unwrap();
         assert_eq!(settings, "home");
         assert!(own.join("bin/tool").exists());
-        let access = scene.for_agents(true, &[]);
+        let access = fixture.for_agents(true, &[]);
         let read = mounts(&access).into_iter();
         assert_eq!(
             read.filter(|(.., access)| *access == PathAccess::Read)
@@ -142,10 +142,10 @@ fn caches_mounts_and_links_replace_each_other() {
 
 #[test]
 fn caches_of_checks_are_those_of_the_home() {
-    let scene = CachesFixture::new(&[".cargo/x"]);
-    let state = scene.root.join("state");
-    let access = check_cache_access(&scene.places, &state, true, &[]);
-    assert!(access.writable.contains(&scene.home(".cargo")));
+    let fixture = CachesFixture::new(&[".cargo/x"]);
+    let state = fixture.root.join("state");
+    let access = check_cache_access(&fixture.places, &state, true, &[]);
+    assert!(access.writable.contains(&fixture.home(".cargo")));
     assert_eq!(variable(&access, "CARGO_HOME"), None);
     let cache = variable(&access, "XDG_CACHE_HOME").unwrap();
     assert!(Path::new(cache).starts_with(state.join(CHECKS_FOLDER)));
@@ -153,30 +153,30 @@ fn caches_of_checks_are_those_of_the_home() {
 
 #[test]
 fn caches_seeds_are_copied_once() {
-    let scene = CachesFixture::new(&[".cargo/registry/cache/i/a.crate", ".npm/_cacache/x"]);
-    let (work, own) = (scene.root.join("work"), scene.root.join("all/own"));
+    let fixture = CachesFixture::new(&[".cargo/registry/cache/i/a.crate", ".npm/_cacache/x"]);
+    let (work, own) = (fixture.root.join("work"), fixture.root.join("all/own"));
     fs::create_dir(work.join("crates")).unwrap();
     fs::write(work.join("crates/Cargo.toml"), "").unwrap();
-    prepare_agent_caches(&scene.places, &own, &work).unwrap();
+    prepare_agent_caches(&fixture.places, &own, &work).unwrap();
     let copy = own.join(WORK_FOLDER).join("cargo/registry/cache/i/a.crate");
     assert_eq!(fs::read_to_string(&copy).unwrap(), "home");
     assert!(!own.join(WORK_FOLDER).join("npm").exists());
     fs::write(&copy, "the agent's").unwrap();
-    prepare_agent_caches(&scene.places, &own, &work).unwrap();
+    prepare_agent_caches(&fixture.places, &own, &work).unwrap();
     assert_eq!(fs::read_to_string(&copy).unwrap(), "the agent's");
 }
 
 #[test]
 fn caches_of_missing_workspaces_are_removed() {
-    let scene = CachesFixture::new(&[]);
-    let all = scene.root.join(AGENTS_FOLDER);
+    let fixture = CachesFixture::new(&[]);
+    let all = fixture.root.join(AGENTS_FOLDER);
     let old = SystemTime::now() - Duration::from_hours(2);
     for name in ["gone", "kept"] {
         let protected = all.join(name).join("work/go/mod");
         fs::create_dir_all(&protected).unwrap();
         fs::write(protected.join("file"), "").unwrap();
         fs::set_permissions(&protected, fs::Permissions::from_mode(0o500)).unwrap();
-        let workspace = scene
+        let workspace = fixture
             .root
             .join(if name == "kept" { "work" } else { "gone" });
         let record = all.join(name).join(WORKSPACE_FILE);
@@ -185,8 +185,8 @@ fn caches_of_missing_workspaces_are_removed() {
         record.set_modified(old).unwrap();
     }
     let own = all.join("own");
-    prepare_agent_caches(&scene.places, &own, &scene.root.join("work")).unwrap();
-    let left = AgentCaches::all(&scene.root);
+    prepare_agent_caches(&fixture.places, &own, &fixture.root.join("work")).unwrap();
+    let left = AgentCaches::all(&fixture.root);
     let left: Vec<_> = left.iter().map(|caches| caches.path.clone()).collect();
     assert_eq!(left, [all.join("kept"), own]);
 }

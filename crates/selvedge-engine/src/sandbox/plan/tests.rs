@@ -203,18 +203,18 @@ proptest! {
     ) {
         let (root, paths) = tree();
         let plan = plan(&paths, &named);
-        let face = Path::new("/opt/selvedge");
+        let init_program = Path::new("/opt/selvedge");
         let temporary = root.path().join("temporary");
-        let bubblewrap = of_bubblewrap(&bubblewrap_arguments(&plan, &temporary, face));
+        let bubblewrap = of_bubblewrap(&bubblewrap_arguments(&plan, &temporary, init_program));
         let wanted = ContainerRequest {
             name: "x",
             label: OsString::new(),
             temporary: &temporary,
             socket: &root.path().join("socket"),
-            init_program: face,
+            init_program,
             home: None,
         };
-        let portable = PortableProgram::for_this_process(face).unwrap();
+        let portable = PortableProgram::for_this_process(init_program).unwrap();
         let mounts = container_mounts(&plan, &wanted, &portable);
         let words = mounts.iter().map(|it| it.to_argument(false).unwrap().into_string().unwrap());
         let container = of_container(words);

@@ -93,17 +93,17 @@ impl PostgresHub {
         let database_id = database_id.map_err(at_server)?;
         drop(client);
         let rules = settings.rules;
-        let bell = Arc::new(NotifyDebouncer::default());
+        let debouncer = Arc::new(NotifyDebouncer::default());
         let changes = Arc::new(ChangeWriter {
             rules,
-            notifier: Arc::clone(&bell),
+            notifier: Arc::clone(&debouncer),
         });
         let claims = AssignmentWriter {
             rules,
-            notifier: Arc::clone(&bell),
+            notifier: Arc::clone(&debouncer),
         };
         let submissions = SubmissionWriter {
-            notifier: Arc::clone(&bell),
+            notifier: Arc::clone(&debouncer),
         };
         let start_writer = |_| BatchWriter::start(connector.clone(), Arc::clone(&changes));
         let (sender, peer_changes) = watch::channel(0);
@@ -114,7 +114,7 @@ impl PostgresHub {
             pool: connector.pool(POOL_SIZE)?,
             database_id,
             peer_changes,
-            peer_listener: tokio::spawn(peers::run(connector, bell, sender)),
+            peer_listener: tokio::spawn(peers::run(connector, debouncer, sender)),
         })
     }
 

@@ -47,7 +47,7 @@ impl NotifyDebouncer {
 /// Sends and receives notifications for as long as the store lives.
 pub(super) async fn run(
     connector: Connector,
-    bell: Arc<NotifyDebouncer>,
+    debouncer: Arc<NotifyDebouncer>,
     changes: watch::Sender<u64>,
 ) {
     let changes = Arc::new(changes);
@@ -55,7 +55,7 @@ pub(super) async fn run(
         if let Ok(client) = listen(&connector, &changes).await {
             // Notifications may have been missed while there was no connection.
             changes.send_modify(|count| *count += 1);
-            while forward_notification(&bell, &client).await
+            while forward_notification(&debouncer, &client).await
                 && client.batch_execute("NOTIFY selvedge_hub").await.is_ok()
             {
                 sleep(NOTIFY_INTERVAL).await;
@@ -66,9 +66,9 @@ pub(super) async fn run(
 }
 
 /// Waits for a change to announce. Returns `false` once the connection is lost.
-async fn forward_notification(bell: &NotifyDebouncer, client: &Client) -> bool {
+async fn forward_notification(debouncer: &NotifyDebouncer, client: &Client) -> bool {
     loop {
-        if tokio::time::timeout(RECONNECT_PAUSE, bell.notify.notified())
+        if tokio::time::timeout(RECONNECT_PAUSE, debouncer.notify.notified())
             .await
             .is_ok()
         {

@@ -49,7 +49,7 @@ const ADD_SUBMITTERS: &str = "
     ON CONFLICT DO NOTHING";
 /// Inserts the request, the task, the first line of its log, and the entry of the audit log.
 const INSERT: &str = "
-    WITH asked AS (
+    WITH requested AS (
         SELECT *, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
         FROM unnest($1::uuid[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[],
                     $7::text[], $8::smallint[], $9::text[], $10::integer[], $11::text[], $13::uuid[],
@@ -63,7 +63,7 @@ const INSERT: &str = "
                              max_attempts, created_at, body, part_of, subtask)
         SELECT task_id, project, submitted_by, retry_of, title, agent, place, priority, max_attempts,
                now, body, part_of, subtask
-        FROM asked ORDER BY task_id
+        FROM requested ORDER BY task_id
         ON CONFLICT (task_id) DO NOTHING
         RETURNING task_no, task_id, priority, created_at
     ), waiting AS (
@@ -73,17 +73,17 @@ const INSERT: &str = "
                (SELECT s.submitter_no FROM submitter s
                 WHERE s.project = a.project AND s.person = coalesce(a.person, '')
                   AND s.token_name = CASE WHEN a.person IS NULL THEN a.submitted_by ELSE '' END AND NOT a.is_plan)
-        FROM taken t JOIN asked a ON a.task_id = t.task_id
+        FROM taken t JOIN requested a ON a.task_id = t.task_id
     ), audited AS (
         INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
         SELECT t.created_at, a.project, a.submitted_by, a.actor_token, a.channel, a.action,
                a.task_id::text, a.detail, a.person
-        FROM taken t JOIN asked a ON a.task_id = t.task_id WHERE a.channel IS NOT NULL
+        FROM taken t JOIN requested a ON a.task_id = t.task_id WHERE a.channel IS NOT NULL
     ), submitting_people AS (
         INSERT INTO task_submitter
         SELECT a.task_id, a.person
-        FROM taken t JOIN asked a ON a.task_id = t.task_id WHERE a.person IS NOT NULL
-    ), told AS (
+        FROM taken t JOIN requested a ON a.task_id = t.task_id WHERE a.person IS NOT NULL
+    ), log_lines AS (
         INSERT INTO log SELECT task_no, 1, created_at, '{\"type\":\"submitted\"}' FROM taken
     )
     SELECT task_id FROM taken";

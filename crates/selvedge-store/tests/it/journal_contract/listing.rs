@@ -15,8 +15,8 @@ fn ids(runs: &[RunSummary]) -> Vec<RunId> {
     runs.iter().map(|summary| summary.run_id).collect()
 }
 
-fn standing(journal: &impl Journal) -> RunStatus {
-    journal.summary(run(1)).unwrap().unwrap().standing
+fn status_of(journal: &impl Journal) -> RunStatus {
+    journal.summary(run(1)).unwrap().unwrap().status
 }
 
 /// A summary shows task, attempts, cost, times and status as of the latest event.
@@ -32,14 +32,14 @@ pub(crate) fn a_list_shows_what_became_of_each_run<B: JournalBackend>(fresh: imp
         3,
         [session_ended(1, dollars(0.25)), Event::Suspended],
     );
-    assert_eq!(standing(&journal), RunStatus::Suspended);
+    assert_eq!(status_of(&journal), RunStatus::Suspended);
     append(
         &journal,
         run(1),
         5,
         [Event::Resumed { after_crash: false }, began(2)],
     );
-    assert_eq!(standing(&journal), RunStatus::Open);
+    assert_eq!(status_of(&journal), RunStatus::Open);
     let reason = String::new;
     append(
         &journal,
@@ -47,7 +47,7 @@ pub(crate) fn a_list_shows_what_became_of_each_run<B: JournalBackend>(fresh: imp
         7,
         [Event::ReviewRequested { reason: reason() }],
     );
-    assert_eq!(standing(&journal), RunStatus::AwaitingReview);
+    assert_eq!(status_of(&journal), RunStatus::AwaitingReview);
     let reviewed = Event::Reviewed {
         accepted: true,
         by: "me".to_owned(),
@@ -60,7 +60,7 @@ pub(crate) fn a_list_shows_what_became_of_each_run<B: JournalBackend>(fresh: imp
         8,
         [reviewed, session_ended(2, dollars(0.5))],
     );
-    assert_eq!(standing(&journal), RunStatus::Open);
+    assert_eq!(status_of(&journal), RunStatus::Open);
     let outcome = Outcome::Verified;
     let last = append(&journal, run(1), 10, [Event::RunFinished { outcome }]);
 
@@ -79,7 +79,7 @@ pub(crate) fn a_list_shows_what_became_of_each_run<B: JournalBackend>(fresh: imp
             part_of: None,
         }),
         attempts: 2,
-        standing: RunStatus::Finished { outcome },
+        status: RunStatus::Finished { outcome },
         cost: dollars(0.75),
         session_open: false,
     };
