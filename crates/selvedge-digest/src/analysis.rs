@@ -90,7 +90,7 @@ impl Analysis {
                 "{number} more report{were} already in the last output that passed"
             ));
         }
-        let (total, telling, document) = (lines.total, lines.salient_count, lines.is_xml);
+        let (total, salient, document) = (lines.total, lines.salient_count, lines.is_xml);
         let (passages, placed) = rank(lines, &found.claimed);
         Self {
             exit,
@@ -101,7 +101,7 @@ impl Analysis {
             notes,
             lines: total,
             bytes,
-            salient_count: telling.max(found.total),
+            salient_count: salient.max(found.total),
             located_count: placed,
             is_xml: document,
             whole_log: whole,
@@ -153,9 +153,9 @@ pub fn render_shared(analyses: &[&Analysis], budget: DigestBudget<'_>) -> Vec<Di
         .collect();
     alone.sort_by_key(|(_, digest)| digest.tokens_estimated);
     let mut left = budget.tokens;
-    let mut unserved = alone.len();
+    let mut remaining = alone.len();
     for (index, digest) in &mut alone {
-        let share = left / unserved.max(1);
+        let share = left / remaining.max(1);
         if digest.tokens_estimated > share
             && let Some(analysis) = analyses.get(*index)
         {
@@ -166,7 +166,7 @@ pub fn render_shared(analyses: &[&Analysis], budget: DigestBudget<'_>) -> Vec<Di
             *digest = render::render(analysis, budget, BudgetKind::Share);
         }
         left = left.saturating_sub(digest.tokens_estimated);
-        unserved -= 1;
+        remaining -= 1;
     }
     alone.sort_by_key(|(index, _)| *index);
     alone.into_iter().map(|(_, digest)| digest).collect()

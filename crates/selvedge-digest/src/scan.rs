@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn scan_signals_do_not_depend_on_position() {
-        let plain = "nothing is to be told of this line\n".repeat(50);
+        let plain = "nothing is reported about this line\n".repeat(50);
         for filler in 0..70 {
             let text = format!("{}\n{plain}a.c:7\nerror:\n8 is (9", "x".repeat(filler));
             let found = signals(&text);

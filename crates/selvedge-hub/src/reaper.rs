@@ -38,11 +38,11 @@ pub(crate) async fn run(hub: Arc<Hub>) {
         last = now;
         let quiet = now.0 < quiet_until;
         match hub.store.expire_due(quiet).await {
-            Ok(swept) => {
-                if !swept.is_empty() {
+            Ok(expired) => {
+                if !expired.is_empty() {
                     fault::failpoint("hub.sweep.committed");
                 }
-                for row in swept {
+                for row in expired {
                     // Otherwise an offer was not accepted, or a delay is over.
                     if row.lease.state != TaskState::Queued {
                         row.lease

@@ -129,7 +129,7 @@ mod tests {
         TaskId::new(uuid::Uuid::from_u128(number))
     }
 
-    fn says(text: &str) -> ProgressEvent {
+    fn message_event(text: &str) -> ProgressEvent {
         ProgressEvent::Token {
             text: text.to_owned(),
         }
@@ -146,15 +146,21 @@ mod tests {
     #[test]
     fn recent_activity_keeps_latest_session() {
         let mut recent_activity = RecentActivity::default();
-        recent_activity.record(task(1), &[says("First "), says("this.")]);
-        assert_eq!(recent_activity.latest(task(1)), [says("First this.")]);
+        recent_activity.record(task(1), &[message_event("First "), message_event("this.")]);
+        assert_eq!(
+            recent_activity.latest(task(1)),
+            [message_event("First this.")]
+        );
         let again = ProgressEvent::VerificationRetryStart {
             attempt: 2,
             max_retries: 2,
             text: String::new(),
         };
-        recent_activity.record(task(1), &[again.clone(), says("Then that.")]);
-        assert_eq!(recent_activity.latest(task(1)), [again, says("Then that.")]);
+        recent_activity.record(task(1), &[again.clone(), message_event("Then that.")]);
+        assert_eq!(
+            recent_activity.latest(task(1)),
+            [again, message_event("Then that.")]
+        );
         recent_activity.forget(task(1));
         assert_eq!(recent_activity.latest(task(1)), []);
     }
@@ -163,13 +169,13 @@ mod tests {
     fn recent_activity_is_bounded() {
         let mut recent_activity = RecentActivity::default();
         for number in 0..2 * MAX_TASKS as u128 {
-            recent_activity.record(task(number), &[says("Here I am.")]);
+            recent_activity.record(task(number), &[message_event("Here I am.")]);
         }
         assert_eq!(recent_activity.tasks.len(), MAX_TASKS);
         assert_eq!(recent_activity.latest(task(0)), [], "it was silent longest");
         let last = task(2 * MAX_TASKS as u128 - 1);
         for _ in 0..10 * MAX_EVENTS {
-            recent_activity.record(last, &[uses("Read"), says(&"y".repeat(4096))]);
+            recent_activity.record(last, &[uses("Read"), message_event(&"y".repeat(4096))]);
         }
         let kept_bytes: usize = recent_activity.latest(last).iter().map(text_bytes).sum();
         assert!(

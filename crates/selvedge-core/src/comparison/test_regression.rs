@@ -321,9 +321,9 @@ mod tests {
         let empty = then(&["cart.test.js"], &[]);
         assert_eq!(gone(&empty, &now(&["cart.test.js > total"])), None);
         let group = then(&["cart.test.js > total"], &[]);
-        let hollow = now(&["cart.test.js > total > is a number"]);
+        let placeholder = now(&["cart.test.js > total > is a number"]);
         assert!(
-            gone(&group, &hollow).is_some(),
+            gone(&group, &placeholder).is_some(),
             "a test that passed must stay"
         );
     }
@@ -340,8 +340,8 @@ mod tests {
             }
         };
         let before = by_package(&["example.com/shop"], &["TestTotal", "TestTax"]);
-        let mended = by_package(&["example.com/shop", "example.com/cart"], &[]);
-        assert_eq!(find_unexecuted(&before, Some(&mended), None), None);
+        let fixed = by_package(&["example.com/shop", "example.com/cart"], &[]);
+        assert_eq!(find_unexecuted(&before, Some(&fixed), None), None);
         let removed = by_package(&["example.com/cart"], &[]);
         assert!(find_unexecuted(&before, Some(&removed), None).is_some());
         // A report names every executed test: a package without names executed none.

@@ -112,8 +112,12 @@ fn check_annotations(
         CheckStatus::Pass | CheckStatus::Skip => return Vec::new(),
     };
     // A failure in a check that did not run is not a failure of the work, and one in a flaky check also passed.
-    let speaks = check.status.is_failure() || is_known;
-    let failures = if speaks { &check.failures[..] } else { &[] };
+    let shows_failures = check.status.is_failure() || is_known;
+    let failures = if shows_failures {
+        &check.failures[..]
+    } else {
+        &[]
+    };
     let remark = |failure: &Failure, place: Option<FileLocation>| Annotation {
         level,
         rule: rule(failure),

@@ -18,31 +18,31 @@ const SCHEMA: &str =
 
 /// The log as JSON text. `version` is the program's own.
 pub fn sarif(account: &ReportInput<'_>, places: &LocationResolver<'_>, version: &str) -> String {
-    let remarks = annotations(account, places);
-    let rules: BTreeMap<&str, &Annotation> = remarks
+    let annotations_of_report = annotations(account, places);
+    let rules: BTreeMap<&str, &Annotation> = annotations_of_report
         .iter()
         .rev()
-        .map(|remark| (remark.rule.as_str(), remark))
+        .map(|annotation| (annotation.rule.as_str(), annotation))
         .collect();
     let index: BTreeMap<&str, usize> = rules.keys().copied().zip(0..).collect();
-    let named = fingerprints(&remarks);
-    let results: Vec<Value> = remarks
+    let named = fingerprints(&annotations_of_report);
+    let results: Vec<Value> = annotations_of_report
         .iter()
         .zip(named)
-        .map(|(remark, fingerprint)| {
-            let place = remark
+        .map(|(annotation, fingerprint)| {
+            let place = annotation
                 .location
                 .clone()
                 .unwrap_or_else(|| places.fallback_location());
             let mut result = json!({
-                "ruleId": remark.rule,
-                "ruleIndex": index[remark.rule.as_str()],
-                "level": level(remark.level),
-                "message": { "text": format!("{}: {}", remark.title, remark.text) },
+                "ruleId": annotation.rule,
+                "ruleIndex": index[annotation.rule.as_str()],
+                "level": level(annotation.level),
+                "message": { "text": format!("{}: {}", annotation.title, annotation.text) },
                 "locations": [{ "physicalLocation": location(&place) }],
                 "partialFingerprints": { "selvedge/v1": fingerprint },
             });
-            if remark.is_known {
+            if annotation.is_known {
                 result["suppressions"] = json!([{
                     "kind": "external",
                     "status": "accepted",

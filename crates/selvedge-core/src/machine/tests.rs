@@ -47,7 +47,7 @@ fn worlds() -> impl Strategy<Value = SimulatedWorld> {
     let tiers = prop_oneof![
         3 => Just(vec![]), 1 => Just(vec![2]), 1 => Just(vec![2, 3]), 1 => Just(vec![3])
     ];
-    let mishap = prop_oneof![
+    let interruption = prop_oneof![
         8 => Just(EffectInterruption::None), 2 => Just(EffectInterruption::Crash),
         1 => Just(EffectInterruption::Suspend), 1 => Just(EffectInterruption::Cancel)
     ];
@@ -59,10 +59,19 @@ fn worlds() -> impl Strategy<Value = SimulatedWorld> {
         prop::option::weighted(0.2, 0..3000_u64),
         (tiers, prop::collection::vec(gate, 0..6)),
         prop::collection::vec(script, 1..8),
-        prop::collection::vec(mishap, 0..16),
+        prop::collection::vec(interruption, 0..16),
     )
         .prop_map(
-            |(retries, shell, snapshots, baseline, cap, (tiers, gates), mut scripts, mishaps)| {
+            |(
+                retries,
+                shell,
+                snapshots,
+                baseline,
+                cap,
+                (tiers, gates),
+                mut scripts,
+                interruptions,
+            )| {
                 // The last one applies to all further attempts, of which there would be no end.
                 scripts.last_mut().unwrap().usage_limit_wait = None;
                 SimulatedWorld {
@@ -74,7 +83,7 @@ fn worlds() -> impl Strategy<Value = SimulatedWorld> {
                     tiers,
                     gates,
                     scripts,
-                    mishaps,
+                    interruptions,
                 }
             },
         )
@@ -107,8 +116,8 @@ proptest! {
             _ => None,
         });
         prop_assert_eq!(run.cost().at_least(), reported.sum());
-        let unheard = run.attempts.iter().any(|it| it.session.is_none());
-        prop_assert!(!unheard || run.cost().source == CostSource::Unknown);
+        let has_lost_session = run.attempts.iter().any(|it| it.session.is_none());
+        prop_assert!(!has_lost_session || run.cost().source == CostSource::Unknown);
 
         // A verification never follows an execution that failed.
         for attempt in &run.attempts {
@@ -184,7 +193,7 @@ fn world(retries: u32, scripts: Vec<AttemptScript>) -> SimulatedWorld {
         tiers: Vec::new(),
         gates: Vec::new(),
         scripts,
-        mishaps: Vec::new(),
+        interruptions: Vec::new(),
     }
 }
 
@@ -219,12 +228,12 @@ fn machine_waits_for_usage_limit_without_using_a_retry() {
     assert_eq!(simulation.count(suspended), 0);
 
     // A run that was suspended while it waited does not wait after it is resumed.
-    limited_world.mishaps = vec![EffectInterruption::None, EffectInterruption::Suspend];
+    limited_world.interruptions = vec![EffectInterruption::None, EffectInterruption::Suspend];
     let simulation = Simulation::play(&limited_world);
     assert_eq!(simulation.run().outcome(), Outcome::Verified);
     assert_eq!(simulation.count(|it| matches!(it, Event::Waited { .. })), 0);
     // A cancelled run does not wait, either.
-    limited_world.mishaps = vec![EffectInterruption::None, EffectInterruption::Cancel];
+    limited_world.interruptions = vec![EffectInterruption::None, EffectInterruption::Cancel];
     let simulation = Simulation::play(&limited_world);
     assert_eq!(simulation.run().outcome(), Outcome::Cancelled);
 
@@ -308,7 +317,7 @@ fn machine_attempt_after_crash_starts_from_same_tree() {
         2,
         vec![script(ReportStatus::Fail, 1), script(ReportStatus::Pass, 2)],
     );
-    world.mishaps = vec![EffectInterruption::Crash];
+    world.interruptions = vec![EffectInterruption::Crash];
     let simulation = Simulation::play(&world);
     let run = simulation.run();
     assert_eq!(run.attempts[0].end, Some(AttemptEnd::Interrupted));

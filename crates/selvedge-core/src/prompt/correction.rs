@@ -64,7 +64,7 @@ struct CorrectivePrompt {
     passed_left_out: usize,
     earlier: Vec<String>,
     circle: Option<Oscillation>,
-    offences: Vec<String>,
+    violations: Vec<String>,
     previous_output: Option<String>,
 }
 
@@ -169,7 +169,7 @@ fn build_context(run: &Run, attempt: &Attempt, report: &Report) -> CorrectivePro
         passed_left_out: passed.len().saturating_sub(MAX_PASSED_NAMED),
         earlier: earlier_lines(run, attempt.attempt_number),
         circle: find_oscillation(run),
-        offences: violation_lines(report),
+        violations: violation_lines(report),
         previous_output: (!same_session).then(String::new),
     }
 }
@@ -199,8 +199,8 @@ fn note(check: &CheckReport) -> Option<&'static str> {
 
 /// Violations of the checks, which do not count.
 fn violation_lines(report: &Report) -> Vec<String> {
-    let offences = report.guard.iter().flat_map(GuardReport::violations);
-    offences
+    let violations = report.guard.iter().flat_map(GuardReport::violations);
+    violations
         .take(MAX_VIOLATIONS_NAMED)
         .map(|finding| {
             one_line(
@@ -336,7 +336,7 @@ fn choose_fence(run: &Run, correction: &CorrectivePrompt) -> String {
     let claims = correction.circle.iter().flat_map(|circle| &circle.claims);
     let bodies = digests
         .chain(claims.map(String::as_str))
-        .chain(correction.offences.iter().map(String::as_str))
+        .chain(correction.violations.iter().map(String::as_str))
         .chain(correction.previous_output.as_deref());
     fence(hasher.finish(), &bodies)
 }

@@ -41,8 +41,8 @@ impl PrefixMatcher {
                 };
                 let hash = hash(window);
                 bits[hash >> 6] |= 1 << (hash & 63);
-                let lies = WindowPosition { key: index, offset };
-                windows.entry(window).or_default().push(lies);
+                let position = WindowPosition { key: index, offset };
+                windows.entry(window).or_default().push(position);
             }
         }
         Self {
@@ -86,12 +86,14 @@ impl PrefixMatcher {
         window: [u8; WINDOW_BYTES],
         at: usize,
     ) -> Option<(usize, usize)> {
-        let locate = |lies: &WindowPosition| {
+        let locate = |position: &WindowPosition| {
             let start = place
-                .checked_sub(lies.offset)
+                .checked_sub(position.offset)
                 .filter(|start| *start >= at)?;
-            let key = self.keys.get(lies.key)?;
-            text[start..].starts_with(key).then_some((start, lies.key))
+            let key = self.keys.get(position.key)?;
+            text[start..]
+                .starts_with(key)
+                .then_some((start, position.key))
         };
         self.windows.get(&window)?.iter().filter_map(locate).min()
     }

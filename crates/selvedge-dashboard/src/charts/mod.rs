@@ -6,10 +6,10 @@ use crate::text::Markup;
 /// A part of a bar: class of the stylesheet, and size.
 pub type ChartSegment = (&'static str, f64);
 
-/// One horizontal bar with its parts side by side. `says` is the text alternative for screen readers.
-pub fn bar(parts: &[ChartSegment], says: &str) -> Markup {
+/// One horizontal bar with its parts side by side. `label` is the text alternative for screen readers.
+pub fn bar(parts: &[ChartSegment], label: &str) -> Markup {
     let total: f64 = parts.iter().map(|(_, amount)| amount).sum();
-    let mut svg = begin_svg("bar", "0 0 1000 24", says);
+    let mut svg = begin_svg("bar", "0 0 1000 24", label);
     let mut x = 0.0;
     for (class, amount) in parts.iter().filter(|(_, amount)| *amount > 0.0) {
         let width = amount / total * 1000.0;
@@ -65,8 +65,8 @@ pub fn duration_axis_end(highest: u64) -> u64 {
 }
 
 /// A timeline in one row: each part has a class, a start and a length within `total`.
-pub fn span(parts: &[(&'static str, f64, f64)], total: f64, says: &str) -> Markup {
-    let mut svg = begin_svg("span", "0 0 1000 16", says);
+pub fn span(parts: &[(&'static str, f64, f64)], total: f64, label: &str) -> Markup {
+    let mut svg = begin_svg("span", "0 0 1000 16", label);
     let scale = 1000.0 / total.max(1.0);
     push_rectangle(&mut svg, "ground", [0.0, 7.0, 1000.0, 2.0]);
     for (class, from, length) in parts {
@@ -79,7 +79,7 @@ pub fn span(parts: &[(&'static str, f64, f64)], total: f64, says: &str) -> Marku
     svg
 }
 
-fn begin_svg(class: &'static str, view: &'static str, says: &str) -> Markup {
+fn begin_svg(class: &'static str, view: &'static str, label: &str) -> Markup {
     let mut svg = Markup::new();
     svg.push_tag("<svg class=\"chart ");
     svg.push_tag(class);
@@ -87,7 +87,7 @@ fn begin_svg(class: &'static str, view: &'static str, says: &str) -> Markup {
     svg.push_tag(view);
     svg.push_tag("\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"");
     // Markup inside an attribute would be shown as text, so invisible characters are made visible before.
-    svg.push_text(&crate::text::make_visible(says));
+    svg.push_text(&crate::text::make_visible(label));
     svg.push_tag("\">");
     svg
 }

@@ -16,7 +16,7 @@ pub(crate) struct FleetPage {
     frame: PageFrame,
     numbers: Vec<(&'static str, String)>,
     workers: Vec<WorkerView>,
-    unplaced: Vec<(String, String, String)>,
+    unschedulable: Vec<(String, String, String)>,
 }
 
 pub(crate) struct WorkerView {
@@ -59,7 +59,7 @@ impl FleetPage {
                 .iter()
                 .map(|worker| WorkerView::new(worker, now))
                 .collect(),
-            unplaced: fleet
+            unschedulable: fleet
                 .unschedulable
                 .iter()
                 .map(|it| {

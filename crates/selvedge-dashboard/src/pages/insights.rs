@@ -253,13 +253,13 @@ fn plots(figures: &StatsReport, base: &TaskQuery) -> Vec<PlotView> {
         };
         groups.iter().enumerate().map(bar).collect()
     };
-    let highest = groups.iter().map(|group| group.bought.judged_runs()).max();
+    let highest = groups.iter().map(|group| group.retries.judged_runs()).max();
     let end = charts::axis_end(highest.unwrap_or(0));
     let judged = PlotView {
         title: "Judged tasks",
         ticks: [end.to_string(), (end / 2).to_string(), "0".to_owned()],
-        bars: bars(&|group| short_stats(&group.bought), &|group| {
-            charts::column(&chart_segments(&group.bought), amount(end))
+        bars: bars(&|group| short_stats(&group.retries), &|group| {
+            charts::column(&chart_segments(&group.retries), amount(end))
         }),
         legend: vec![
             ("first", "first attempt"),
@@ -280,7 +280,7 @@ fn plots(figures: &StatsReport, base: &TaskQuery) -> Vec<PlotView> {
         ticks: [duration(end), duration(end / 2), "0".to_owned()],
         bars: bars(
             &|group| {
-                let tasks = counted(group.bought.runs(), "task");
+                let tasks = counted(group.retries.runs(), "task");
                 match group.median_verdict_ms {
                     Some(median) => format!("{}, {tasks}", duration(median)),
                     None => "no verdict".to_owned(),

@@ -147,7 +147,7 @@ pub struct StatsGroup {
     pub name: String,
     /// The group's statistics.
     #[serde(flatten)]
-    pub bought: RetryStats,
+    pub retries: RetryStats,
     /// Median time from the creation of a run to its end, in milliseconds.
     #[serde(default)]
     pub median_verdict_ms: Option<u64>,
@@ -276,7 +276,7 @@ fn median(mut values: Vec<u64>) -> Option<u64> {
 
 fn largest_groups(runs: &[&RunStats], name: impl Fn(&RunStats) -> String) -> Vec<StatsGroup> {
     let mut groups = group_by_name(runs, name);
-    groups.sort_by(|a, b| (b.bought.runs(), &a.name).cmp(&(a.bought.runs(), &b.name)));
+    groups.sort_by(|a, b| (b.retries.runs(), &a.name).cmp(&(a.retries.runs(), &b.name)));
     groups
 }
 
@@ -287,9 +287,9 @@ fn group_by_name(runs: &[&RunStats], name: impl Fn(&RunStats) -> String) -> Vec<
         stats.add(run);
         times.extend(run.verdict_ms);
     }
-    let group = |(name, (bought, times))| StatsGroup {
+    let group = |(name, (retries, times))| StatsGroup {
         name,
-        bought,
+        retries,
         median_verdict_ms: median(times),
     };
     groups.into_iter().map(group).collect()

@@ -147,16 +147,16 @@ fn category_table(all: &RetryStats) -> StatsTable {
 }
 
 fn group_row(group: &StatsGroup) -> Vec<String> {
-    let bought = &group.bought;
-    let [first, recovered, lost] = format_shares(bought);
+    let retries = &group.retries;
+    let [first, recovered, lost] = format_shares(retries);
     vec![
         group.name.clone(),
-        bought.runs().to_string(),
+        retries.runs().to_string(),
         first,
         recovered,
         lost,
-        format_cost(bought.cost()),
-        format_optional_cost(bought.cost_per_rescue),
+        format_cost(retries.cost()),
+        format_optional_cost(retries.cost_per_rescue),
         group
             .median_verdict_ms
             .map_or_else(|| "–".to_owned(), duration),

@@ -135,8 +135,8 @@ impl SalientLines {
             times: repeat,
         } = self.assess_line(line, claim);
         self.salient_count += u64::from(weight >= SALIENT_WEIGHT);
-        let telling = weight > 0 && repeat < REPEATS;
-        if telling {
+        let is_salient = weight > 0 && repeat < REPEATS;
+        if is_salient {
             self.keep(recent, LEAD);
             self.trail = TRAIL;
         }
@@ -159,7 +159,7 @@ impl SalientLines {
             boundary,
             long: line.text.len() > LINE_BYTES,
         });
-        if telling || self.trail > 0 || boundary.is_some() {
+        if is_salient || self.trail > 0 || boundary.is_some() {
             self.trail = self.trail.saturating_sub(1);
             self.keep(recent, 1);
         }
@@ -249,12 +249,13 @@ impl SalientLines {
         let half = weights.len() / 2;
         let (_, &mut bar, _) = weights.select_nth_unstable(half);
         let mut index = 0;
-        let mut spared = 0;
+        let mut kept_equal = 0;
         self.kept.retain(|kept| {
             let inside = middle.contains(&index);
             index += 1;
-            let keep = !inside || kept.weight > bar || (kept.weight == bar && spared < half / 2);
-            spared += usize::from(inside && kept.weight == bar && keep);
+            let keep =
+                !inside || kept.weight > bar || (kept.weight == bar && kept_equal < half / 2);
+            kept_equal += usize::from(inside && kept.weight == bar && keep);
             keep
         });
         self.bytes = self
@@ -318,8 +319,12 @@ impl<'a> RecentLine<'a> {
 }
 
 /// The beginning of a long line, or the part with the first salient word.
-fn truncate_line(text: &str, telling: bool) -> String {
-    let at = if telling { first_salient_word(text) } else { 0 };
+fn truncate_line(text: &str, is_salient: bool) -> String {
+    let at = if is_salient {
+        first_salient_word(text)
+    } else {
+        0
+    };
     let start = text.floor_char_boundary(at.saturating_sub(LEAD_IN_BYTES));
     let end = text.floor_char_boundary(start + LINE_BYTES);
     match &text[start..end] {

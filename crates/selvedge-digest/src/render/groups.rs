@@ -103,10 +103,10 @@ impl FailureGroup<'_> {
 /// The tool's own line, if it contains everything.
 fn as_printed(failure: &Failure) -> Option<&str> {
     let line = failure.excerpt.as_deref()?.lines().next()?.trim();
-    let says = line.contains(failure.file.as_deref()?)
+    let restates = line.contains(failure.file.as_deref()?)
         && line.contains(&failure.line?.to_string())
         && line.contains(failure.summary.trim_end_matches('…'));
-    (says && failure.id.is_none()).then_some(line)
+    (restates && failure.id.is_none()).then_some(line)
 }
 
 /// The test and its location.

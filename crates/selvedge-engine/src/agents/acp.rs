@@ -129,18 +129,18 @@ async fn run_session(runner: &AcpSessionRunner<'_>, session: SessionTry) -> Fini
         gone.cancel();
         ended
     };
-    let talk = async {
-        let talk = conversation.run(sending, receiving).await;
+    let exchange = async {
+        let exchange = conversation.run(sending, receiving).await;
         // Its input is closed now, which asks it to exit.
         let _ = tokio::time::timeout(EXIT_GRACE, gone.cancelled()).await;
         stop.cancel();
-        talk
+        exchange
     };
-    let (ended, talk) = futures_util::join!(work, talk);
+    let (ended, exchange) = futures_util::join!(work, exchange);
     let reading = lock_parser(&reading);
     let outcome = match ended {
         Ok(ended) => {
-            let outcome = session_outcome(request, &reading, ended, talk, cancel);
+            let outcome = session_outcome(request, &reading, ended, exchange, cancel);
             detect_unanswered(known, outcome)
         }
         Err(outcome) => return FinishedSession::last(outcome),
@@ -178,7 +178,7 @@ fn session_outcome(
     request: &SessionRequest,
     reading: &ParsedSession<AcpUpdateParser>,
     mut ended: SessionExit,
-    talk: ConversationEnd,
+    exchange: ConversationEnd,
     cancel: &CancellationToken,
 ) -> SessionOutcome {
     if matches!(ended.reason, EndReason::Cancelled) && !cancel.is_cancelled() {
@@ -189,7 +189,7 @@ fn session_outcome(
     }
     let by_itself = matches!(ended.reason, EndReason::Exited(0));
     let outcome = jsonl::session_outcome(request, reading, &ended);
-    match talk {
+    match exchange {
         ConversationEnd::OverBudget if outcome.status != SessionStatus::Infra => SessionOutcome {
             status: SessionStatus::Budget,
             error: Some("the cap on cost was reached".to_owned()),

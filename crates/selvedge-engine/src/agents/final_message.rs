@@ -73,7 +73,7 @@ fn nonempty_lines(text: &str) -> impl DoubleEndedIterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn says(status: SessionStatus, text: &str) -> SessionOutcome {
+    fn session_with(status: SessionStatus, text: &str) -> SessionOutcome {
         SessionOutcome {
             text: text.to_owned(),
             ..SessionOutcome::new(status)
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn final_message_refusal_needs_success() {
         let text = "I looked.\nCANNOT_SATISFY: the test contradicts itself\nSorry.";
-        let refused = detect_cannot_satisfy(says(SessionStatus::Success, text));
+        let refused = detect_cannot_satisfy(session_with(SessionStatus::Success, text));
         assert_eq!(refused.status, SessionStatus::CannotSatisfy);
         assert_eq!(
             refused.error.as_deref(),
@@ -91,9 +91,9 @@ mod tests {
         );
         assert_eq!(refused.text, text);
 
-        let stopped = says(SessionStatus::TurnLimit, text);
+        let stopped = session_with(SessionStatus::TurnLimit, text);
         assert_eq!(detect_cannot_satisfy(stopped.clone()), stopped);
-        let done = says(
+        let done = session_with(
             SessionStatus::Success,
             "Done; no need for CANNOT_SATISFY: it works",
         );

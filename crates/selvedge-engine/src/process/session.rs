@@ -213,8 +213,8 @@ impl Session {
         let supervisor = pid.and_then(|pid| i32::try_from(pid).ok());
         let _ = self.supervisor.child.kill().await;
         let tag = std::mem::take(&mut self.tag);
-        let swept = tokio::task::spawn_blocking(move || kill_lost_session(&tag, supervisor));
-        swept.await.unwrap_or_else(|_| TreeReport::empty())
+        let killed = tokio::task::spawn_blocking(move || kill_lost_session(&tag, supervisor));
+        killed.await.unwrap_or_else(|_| TreeReport::empty())
     }
 }
 

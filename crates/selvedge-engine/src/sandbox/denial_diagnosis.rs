@@ -85,14 +85,14 @@ enum DenialMessage {
 
 impl DenialMessage {
     fn of(line: &str) -> Option<Self> {
-        let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
+        let contains_any = |words: &[&str]| words.iter().any(|word| line.contains(word));
         [
             (READ_ONLY_MESSAGES, Self::ReadOnly),
             (DENIED_MESSAGES, Self::Denied),
             (MISSING_MESSAGES, Self::Missing),
         ]
         .into_iter()
-        .find_map(|(words, message)| says(words).then_some(message))
+        .find_map(|(words, message)| contains_any(words).then_some(message))
     }
 }
 
@@ -120,8 +120,8 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
     let way_out = |key: &str| format!("`{key}` in [sandbox] of your own configuration permits it");
     let mut lines = output.lines().rev().take(MAX_LINES).peekable();
     while let Some(line) = lines.next() {
-        let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
-        if profile == SandboxProfile::Strict && says(NO_NETWORK_MESSAGES) {
+        let contains_any = |words: &[&str]| words.iter().any(|word| line.contains(word));
+        if profile == SandboxProfile::Strict && contains_any(NO_NETWORK_MESSAGES) {
             return Some(
                 format!(
                     "the sandbox has no network under the profile `strict`; {}",
@@ -130,7 +130,10 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
                 .into(),
             );
         }
-        if sandbox.blocks_calls() && says(REFUSED_CALL_MESSAGES) && says(REFUSED_CALL_SUBJECTS) {
+        if sandbox.blocks_calls()
+            && contains_any(REFUSED_CALL_MESSAGES)
+            && contains_any(REFUSED_CALL_SUBJECTS)
+        {
             return Some(format!(
                 "landlock allows neither sockets of the network nor shared memory under the profile `strict`; {}",
                 way_out("checks")

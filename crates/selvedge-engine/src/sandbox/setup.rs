@@ -201,12 +201,12 @@ impl SandboxVariant<'_> {
 
     /// Key in the cache of probe results.
     fn cache_name(self, contained: Option<&ContainerPlan>) -> String {
-        let essence = contained
+        let fingerprint = contained
             .map(ContainerPlan::fingerprint)
             .unwrap_or_default();
         let (backend, profile) = (self.backend.name(), self.profile.name());
         let sessions = self.sessions.name();
-        format!("{backend} {profile} {sessions} {essence}")
+        format!("{backend} {profile} {sessions} {fingerprint}")
             .trim_end()
             .to_owned()
     }

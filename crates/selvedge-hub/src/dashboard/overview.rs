@@ -214,7 +214,7 @@ pub(super) async fn fleet(
         .map_err(store_failure)?;
     let now = store.now().await.map_err(store_failure)?;
     let since = waiting.iter().map(|view| view.row.updated_at).min();
-    let unplaced = waiting
+    let unschedulable = waiting
         .iter()
         .filter_map(|view| unschedulable_task(hub, view));
     let latencies = store
@@ -234,7 +234,7 @@ pub(super) async fn fleet(
         running: of(|display_status| display_status == DisplayStatus::Running),
         oldest_waiting_ms: since.map(|since| u64::try_from(now - since).unwrap_or(0)),
         median_wait_ms: median(latencies),
-        unschedulable: unplaced.take(MAX_UNSCHEDULABLE).collect(),
+        unschedulable: unschedulable.take(MAX_UNSCHEDULABLE).collect(),
     })
 }
 

@@ -95,9 +95,9 @@ mod tests {
                     [[subtasks]]\nid = \"b\"\ndescription = \"y\"\ndepends_on = [\"a\"]\n";
         let task = task_from_toml(text).unwrap();
         assert_eq!(task.subtasks[1].depends_on, ["a"]);
-        let slip = text.replace("depends_on", "depend_on");
+        let typo = text.replace("depends_on", "depend_on");
         assert_eq!(
-            task_from_toml(&slip).unwrap_err().to_string(),
+            task_from_toml(&typo).unwrap_err().to_string(),
             "unknown key `subtasks.1.depend_on` in the task"
         );
         let (_, passed_over) =

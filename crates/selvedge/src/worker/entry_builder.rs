@@ -196,7 +196,7 @@ mod tests {
     }
 
     impl DrivenRun {
-        fn tell(&mut self, input: Input) -> Vec<EntryDraft> {
+        fn apply(&mut self, input: Input) -> Vec<EntryDraft> {
             let mut envelopes = Vec::new();
             let mut events = decide(&self.shadow, input).unwrap();
             loop {
@@ -231,7 +231,7 @@ mod tests {
         fn session(&mut self, status: SessionStatus) -> Vec<EntryDraft> {
             let effect = self.effect();
             let outcome = Box::new(SessionOutcome::new(status));
-            self.tell(Input::SessionEnded { effect, outcome })
+            self.apply(Input::SessionEnded { effect, outcome })
         }
 
         fn report(&mut self, number: u32, status: &str) -> Vec<EntryDraft> {
@@ -242,7 +242,7 @@ mod tests {
                 "checks": [{"type": "command", "target": "true", "status": status}], "duration_ms": 1,
             });
             let report = Box::new(serde_json::from_value(report).unwrap());
-            self.tell(Input::Verified { effect, report })
+            self.apply(Input::Verified { effect, report })
         }
     }
 
@@ -281,7 +281,7 @@ mod tests {
         };
         let word = |text: &str| text.to_owned();
         assert_eq!(
-            words(&driven.tell(spec())),
+            words(&driven.apply(spec())),
             [(word("progress"), 1, 0), (word("begin 1"), 3, 0)],
             "began, requested, started: together"
         );
@@ -308,8 +308,8 @@ mod tests {
             builder: EntryBuilder::default(),
             shadow: JournalState::default(),
         };
-        driven.tell(spec());
-        let drafts = driven.tell(Input::Resume);
+        driven.apply(spec());
+        let drafts = driven.apply(Input::Resume);
         let began = words(&drafts);
         assert_eq!(began[0].0, "close 1");
         assert_eq!(began[0].2, 1, "{drafts:?}");

@@ -47,7 +47,7 @@ pub(crate) struct SimulatedWorld {
     /// By attempt; the last one applies to all further attempts.
     pub(in crate::machine) scripts: Vec<AttemptScript>,
     /// One for each session or verification; no interruption once they are used up.
-    pub(in crate::machine) mishaps: Vec<EffectInterruption>,
+    pub(in crate::machine) interruptions: Vec<EffectInterruption>,
 }
 
 pub(crate) fn spec(world: &SimulatedWorld) -> RunSpec {
@@ -190,7 +190,7 @@ impl Simulation {
             state: JournalState::default(),
             journal: Vec::new(),
         };
-        let mut mishaps = world.mishaps.iter().copied();
+        let mut interruptions = world.interruptions.iter().copied();
         simulation.say(Input::Create {
             spec: Box::new(spec(world)),
         });
@@ -208,7 +208,7 @@ impl Simulation {
                 }),
                 RunControl::Suspended => simulation.say(Input::Resume),
                 RunControl::Suspending | RunControl::Cancelling => simulation.say(Input::Settled),
-                RunControl::Running => simulation.carry_out(world, &mut mishaps),
+                RunControl::Running => simulation.carry_out(world, &mut interruptions),
             }
         }
         panic!("the run does not end: {:#?}", simulation.journal)
@@ -217,7 +217,7 @@ impl Simulation {
     pub(in crate::machine) fn carry_out(
         &mut self,
         world: &SimulatedWorld,
-        mishaps: &mut impl Iterator<Item = EffectInterruption>,
+        interruptions: &mut impl Iterator<Item = EffectInterruption>,
     ) {
         let pending = self
             .run()
@@ -253,28 +253,30 @@ impl Simulation {
                 effect,
                 replaced: None,
             }),
-            EffectKind::Baseline => match mishaps.next().unwrap_or(EffectInterruption::None) {
-                EffectInterruption::None | EffectInterruption::Crash => {
-                    let checks = report(1, ReportStatus::Fail, None).checks;
-                    let baseline = Baseline {
-                        checks,
-                        written_files: Vec::new(),
-                        cached: 0,
-                        duration_ms: 1,
-                    };
-                    let baseline = Box::new(baseline);
-                    self.say(Input::BaselineTaken { effect, baseline });
+            EffectKind::Baseline => {
+                match interruptions.next().unwrap_or(EffectInterruption::None) {
+                    EffectInterruption::None | EffectInterruption::Crash => {
+                        let checks = report(1, ReportStatus::Fail, None).checks;
+                        let baseline = Baseline {
+                            checks,
+                            written_files: Vec::new(),
+                            cached: 0,
+                            duration_ms: 1,
+                        };
+                        let baseline = Box::new(baseline);
+                        self.say(Input::BaselineTaken { effect, baseline });
+                    }
+                    EffectInterruption::Suspend => self.say(Input::Suspend { reason }),
+                    EffectInterruption::Cancel => self.say(Input::Cancel { reason }),
                 }
-                EffectInterruption::Suspend => self.say(Input::Suspend { reason }),
-                EffectInterruption::Cancel => self.say(Input::Cancel { reason }),
-            },
+            }
             EffectKind::Execute { .. } => {
                 self.say(Input::Start { effect });
                 let cancelled = AttemptScript {
                     session: SessionStatus::Cancelled,
                     ..script.clone()
                 };
-                match mishaps.next().unwrap_or(EffectInterruption::None) {
+                match interruptions.next().unwrap_or(EffectInterruption::None) {
                     EffectInterruption::None => self.end_session(effect, &script),
                     EffectInterruption::Crash => self.say(Input::Resume),
                     EffectInterruption::Suspend => {
@@ -287,14 +289,16 @@ impl Simulation {
                     }
                 }
             }
-            EffectKind::Wait { .. } => match mishaps.next().unwrap_or(EffectInterruption::None) {
-                EffectInterruption::None => self.say(Input::Waited { effect }),
-                EffectInterruption::Crash => self.say(Input::Resume),
-                EffectInterruption::Suspend => self.say(Input::Suspend { reason }),
-                EffectInterruption::Cancel => self.say(Input::Cancel { reason }),
-            },
+            EffectKind::Wait { .. } => {
+                match interruptions.next().unwrap_or(EffectInterruption::None) {
+                    EffectInterruption::None => self.say(Input::Waited { effect }),
+                    EffectInterruption::Crash => self.say(Input::Resume),
+                    EffectInterruption::Suspend => self.say(Input::Suspend { reason }),
+                    EffectInterruption::Cancel => self.say(Input::Cancel { reason }),
+                }
+            }
             EffectKind::Verify { attempt_number } => {
-                match mishaps.next().unwrap_or(EffectInterruption::None) {
+                match interruptions.next().unwrap_or(EffectInterruption::None) {
                     EffectInterruption::None => {
                         let tree = self.run().attempts.last().unwrap().tree.clone();
                         let report = Box::new(report(attempt_number, script.report, tree));
@@ -307,7 +311,7 @@ impl Simulation {
             }
             EffectKind::Judge { tier, .. } => {
                 self.say(Input::Start { effect });
-                match mishaps.next().unwrap_or(EffectInterruption::None) {
+                match interruptions.next().unwrap_or(EffectInterruption::None) {
                     EffectInterruption::None => {
                         let judged = self.count(|event| matches!(event, Event::GateJudged { .. }));
                         let agrees = GateReport {

@@ -255,17 +255,17 @@ impl JunitXmlParser {
         let Some(mut suite) = self.suites.pop() else {
             return;
         };
-        let untold = suite.failed.saturating_sub(suite.failed_seen);
-        if untold > 0 {
+        let unlisted = suite.failed.saturating_sub(suite.failed_seen);
+        if unlisted > 0 {
             let mut draft = FailureBuilder::structured(FailureKind::Test, TOOL, self.number);
             draft.failure.id = (!suite.name.is_empty()).then(|| suite.name.clone());
             if let Some(file) = &suite.file {
                 draft.set_location(file, None, None);
             }
-            draft.push_message(&format!("{untold} failed outside of the listed tests"));
+            draft.push_message(&format!("{unlisted} failed outside of the listed tests"));
             findings.add_test(draft);
-            suite.failed_seen += untold;
-            suite.tests_seen += untold;
+            suite.failed_seen += unlisted;
+            suite.tests_seen += unlisted;
         }
         if let Some(around) = self.suites.last_mut() {
             around.tests_seen += suite.tests_seen;

@@ -240,28 +240,28 @@ impl XmlStreamSplitter {
         self.buffer.extend_from_slice(&bytes[..taken]);
         let end = self.state.end();
         let text = self.state == XmlLexState::Cdata && self.depth > 0;
-        let mut tell = |chunk: &str| {
+        let mut emit = |chunk: &str| {
             if text {
                 emit(XmlFragment::Text(chunk));
             }
         };
         if close.is_some() && self.buffer.ends_with(end) {
             self.buffer.truncate(self.buffer.len() - end.len());
-            tell(&String::from_utf8_lossy(&self.buffer));
+            emit(&String::from_utf8_lossy(&self.buffer));
             self.buffer.clear();
             self.state = XmlLexState::Text;
         } else {
-            self.flush(end.len(), tell);
+            self.flush(end.len(), emit);
         }
         taken
     }
 
-    /// Emits long text up to its last line end, without its last `spared` bytes.
-    fn flush(&mut self, spared: usize, mut tell: impl FnMut(&str)) {
-        while self.buffer.len() > TEXT_BYTES + spared {
+    /// Emits long text up to its last line end, without its last `kept_bytes` bytes.
+    fn flush(&mut self, kept_bytes: usize, mut emit: impl FnMut(&str)) {
+        while self.buffer.len() > TEXT_BYTES + kept_bytes {
             let head = &self.buffer[..TEXT_BYTES];
             let end = memchr::memrchr(b'\n', head).map_or(TEXT_BYTES, |at| at + 1);
-            tell(&String::from_utf8_lossy(&head[..end]));
+            emit(&String::from_utf8_lossy(&head[..end]));
             self.buffer.drain(..end);
         }
     }

@@ -67,12 +67,12 @@ type ConversationResult = Result<String, Box<SessionOutcome>>;
 pub(in crate::agents) async fn run_session(
     request: &SessionRequest,
     model: &dyn ChatModel,
-    habits: SessionDefaults,
+    defaults: SessionDefaults,
     progress: &dyn Progress,
     cancel: &CancellationToken,
 ) -> SessionOutcome {
     let clocks = SessionTimer::start(request.limits, cancel);
-    let mut session = match ChatSession::open(request, model, habits, clocks, progress) {
+    let mut session = match ChatSession::open(request, model, defaults, clocks, progress) {
         Ok(session) => session,
         Err(outcome) => return *outcome,
     };
@@ -84,7 +84,7 @@ impl<'a> ChatSession<'a> {
     fn open(
         request: &'a SessionRequest,
         model: &'a dyn ChatModel,
-        habits: SessionDefaults,
+        defaults: SessionDefaults,
         clocks: SessionTimer<'a>,
         progress: &'a dyn Progress,
     ) -> Result<Self, Box<SessionOutcome>> {
@@ -98,7 +98,7 @@ impl<'a> ChatSession<'a> {
         Ok(Self {
             request,
             model,
-            defaults: habits,
+            defaults,
             timer: clocks,
             progress,
             tools,
@@ -107,7 +107,7 @@ impl<'a> ChatSession<'a> {
             opening_messages: 0,
             tool_descriptions: (request.role == agents::SessionRole::Implementer)
                 .then(tools::tool_descriptions),
-            window: context_window(habits.context),
+            window: context_window(defaults.context),
             has_answered: false,
             usage: UsageTally::default(),
         })

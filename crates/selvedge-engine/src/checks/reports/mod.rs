@@ -74,7 +74,7 @@ impl ExpectedReport {
             .prefix("report-")
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(run_dir)?;
-        for (name, text) in invocation.aids(folder.path()) {
+        for (name, text) in invocation.helper_files(folder.path()) {
             std::fs::write(folder.path().join(name), text)?;
         }
         let project_reports = match invocation.spec.location {

@@ -165,12 +165,15 @@ impl RunnerInvocation {
     }
 
     /// Returns the names and texts of the helper files that the runner needs.
-    pub(super) fn aids(&self, folder: &Path) -> impl Iterator<Item = (&'static str, String)> {
+    pub(super) fn helper_files(
+        &self,
+        folder: &Path,
+    ) -> impl Iterator<Item = (&'static str, String)> {
         // A JSON string is also a JavaScript and TOML string.
         let report = serde_json::Value::from(report_path(folder)).to_string();
         let folder = folder.display().to_string();
-        let aids = self.spec.helper_files.iter();
-        aids.map(move |(name, text)| {
+        let files = self.spec.helper_files.iter();
+        files.map(move |(name, text)| {
             let text = text.replace("{report}", &report);
             (*name, text.replace("{folder}", &folder))
         })

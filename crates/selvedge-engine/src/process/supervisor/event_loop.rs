@@ -211,20 +211,20 @@ impl<'a> EventLoop<'a> {
             }
         };
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        let spoken = {
+        let has_message = {
             let child = PollFd::from_borrowed_fd(self.signals.as_fd(), PollFlags::IN);
             let main = self.control.as_ref();
             let main = main.map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN));
             let init = self.init.as_ref();
             let init = init.map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN));
-            let speaks = main.is_some();
+            let is_connected = main.is_some();
             let fds = [Some(child), main, init];
             let mut fds: Vec<PollFd<'_>> = fds.into_iter().flatten().collect();
             // A signal interrupts the poll, and is a reason to check again.
             let _ = rustix::event::poll(&mut fds, timeout.as_ref());
-            speaks && fds.get(1).is_some_and(|main| !main.revents().is_empty())
+            is_connected && fds.get(1).is_some_and(|main| !main.revents().is_empty())
         };
-        if spoken {
+        if has_message {
             self.poll_control();
         }
     }

@@ -158,10 +158,10 @@ fn close_inherited_fds() {
     };
     let listed = std::fs::read_dir(open).into_iter().flatten().flatten();
     let descriptors = listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let strays: Vec<RawFd> = descriptors.filter(|descriptor| *descriptor > 2).collect();
-    for stray in strays {
+    let inherited: Vec<RawFd> = descriptors.filter(|descriptor| *descriptor > 2).collect();
+    for descriptor in inherited {
         // The directory listing's own descriptor is already closed.
-        let _ = nix::unistd::close(stray);
+        let _ = nix::unistd::close(descriptor);
     }
 }
 

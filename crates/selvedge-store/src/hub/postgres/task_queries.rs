@@ -207,7 +207,7 @@ pub(super) async fn task_counts(
     hub: &PostgresHub,
     filter: TaskFilter,
 ) -> Result<TaskCounts, HubStoreError> {
-    let mut census = TaskCounts::default();
+    let mut counts = TaskCounts::default();
     let sql = format!(
         "SELECT t.state, t.outcome, count(*),
                 count(*) FILTER (WHERE t.state = 'succeeded' AND t.outcome = 'verified' AND {ACCEPTED_CLAUSE})
@@ -221,8 +221,8 @@ pub(super) async fn task_counts(
         let state: &str = cells.next()?;
         let state = TaskState::parse(state).ok_or_else(|| damaged(state))?;
         let kind = (state, outcome(cells.next()?)?);
-        census.statuses.push((kind, cells.count()?));
-        census.accepted += cells.count()?;
+        counts.statuses.push((kind, cells.count()?));
+        counts.accepted += cells.count()?;
     }
     // Names are sorted by bytes, not by the database's collation.
     let project = text(&filter.project);
@@ -231,16 +231,16 @@ pub(super) async fn task_counts(
                GROUP BY 1 ORDER BY 1";
     for row in &hub.rows(sql, &[&project, &NO_AGENT]).await? {
         let mut cells = PostgresColumns::of(row);
-        census.agents.push(cells.next()?);
-        census.all += cells.count()?;
+        counts.agents.push(cells.next()?);
+        counts.all += cells.count()?;
     }
     let sql = "SELECT DISTINCT place COLLATE \"C\" FROM request
                WHERE project = $1 AND place IS NOT NULL ORDER BY 1 LIMIT $2";
     let limit = i64::from(MAX_PLACES);
     for row in &hub.rows(sql, &[&project, &limit]).await? {
-        census.places.push(PostgresColumns::of(row).next()?);
+        counts.places.push(PostgresColumns::of(row).next()?);
     }
-    Ok(census)
+    Ok(counts)
 }
 
 /// The saved statistics of these tasks.
