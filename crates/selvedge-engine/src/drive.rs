@@ -1,7 +1,7 @@
 //! The driver loop: takes an input, decides, appends events, evolves the state and runs effects.
 //!
-//! Effects run only after the events that ask for them are durable. A once-only effect is journalled as started in the
-//! same transaction that asks for it, so after a crash it is always known what was paid for.
+//! Effects run only after the events that request them are durable. The start of an at-most-once effect is recorded in
+//! the transaction that requests it, so after a crash it is known whether it was started.
 
 use selvedge_core::machine::{IllegalInputError, Input, JournalState, decide, evolve};
 use selvedge_core::model::{
@@ -63,8 +63,8 @@ pub struct RunJournal<'a> {
 }
 
 impl RunJournal<'_> {
-    /// Decides, evolves and appends; returns the new state and the appended events. A paid effect that is next then is
-    /// journalled as started with them, if `may_start` accepts it.
+    /// Decides, evolves and appends; returns the new state and the appended events. If the next effect costs money and
+    /// `may_start` accepts it, its start is appended with them.
     ///
     /// # Errors
     ///

@@ -6,7 +6,7 @@ use super::pattern::Pattern;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SourceLanguage {
     Python,
-    /// And TypeScript.
+    /// JavaScript and TypeScript.
     JavaScript,
     Rust,
     Go,

@@ -37,7 +37,7 @@ static BIOME_TOTAL: LinePattern =
 static PRETTIER: LinePattern = LinePattern::new(
     r"^\[(?:warn|error)\] (?P<file>[^\s:]+\.\w+)(?:: (?P<message>.+?)(?: \((?P<line>\d+):(?P<column>\d+)\))?)?$",
 );
-/// A place below its heading: esbuild's and rolldown's.
+/// A location below a heading of esbuild or rolldown.
 static LOCATION: LinePattern =
     LinePattern::new(r"^\s+(?:╭─\[ ?)?(?P<file>[^\s:]+):(?P<line>\d+):(?P<column>\d+)(?::| ?\])$");
 

@@ -97,7 +97,7 @@ impl Checkout {
         Ok(checkout)
     }
 
-    /// Ensures that the repository can have this branch: none of its branches is named like the beginning.
+    /// Ensures that the repository can have this branch: no existing branch has the name of one of its parent folders.
     ///
     /// # Errors
     ///

@@ -42,7 +42,7 @@ pub enum DeleteProjectOutcome {
     Deleted,
     /// The project does not exist.
     NotFound,
-    /// So many of its tasks are not finished.
+    /// The project has this number of unfinished tasks.
     Unfinished(u64),
 }
 

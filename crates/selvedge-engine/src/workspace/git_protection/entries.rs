@@ -262,7 +262,7 @@ impl GitDirEntries {
     }
 }
 
-/// Whether a folder's `HEAD` can be one of git: a file that names a ref or a commit, or a link.
+/// Whether a folder's `HEAD` can belong to git: a file that names a ref or a commit, or a link.
 fn is_head(folder: &OwnedFd) -> bool {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::RDONLY;
     let Ok(file) = rustix::fs::openat(folder, "HEAD", flags, Mode::empty()) else {
