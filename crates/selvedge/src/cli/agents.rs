@@ -53,7 +53,7 @@ pub(crate) struct InstallArgs {
     /// The agent.
     #[arg(value_name = "AGENT", value_enum)]
     pub(crate) agent: HookAgent,
-    /// Use your own settings, for all directories, instead of the repository's
+    /// Use your own settings, for all directories, instead of the repository's.
     #[arg(long)]
     pub(crate) user: bool,
     /// Print the changes without making them.
