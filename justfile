@@ -59,6 +59,12 @@ bench-hub *DATABASE:
     cargo bench --package selvedge-hub --bench hub -- \
         "${CARGO_TARGET_DIR:-$PWD/target}/release/selvedge" {{DATABASE}}
 
+# A hub's memory under a steady load of 200 workers, 20 event streams and 1,000 tasks a minute.
+bench-load MINUTES="10" *DATABASE:
+    cargo build --release --package selvedge
+    cargo bench --package selvedge-hub --bench hub -- \
+        "${CARGO_TARGET_DIR:-$PWD/target}/release/selvedge" --load {{MINUTES}} {{DATABASE}}
+
 # What two well-known queues do on the same PostgreSQL: `just bench-rivals postgres://… [JOBS]`.
 bench-rivals DATABASE JOBS="20000":
     npm install --silent --no-package-lock --prefix "${CARGO_TARGET_DIR:-$PWD/target}/rivals" \

@@ -16,6 +16,7 @@ mod journal_states;
 mod limits;
 mod metrics;
 mod new_task;
+mod object_storage;
 mod observe;
 mod oidc;
 mod peers;
@@ -41,6 +42,10 @@ pub use api::{OPERATIONS, Operation, OperationAccess, app};
 pub use auth::{GeneratedToken, generate_token};
 pub use dashboard::site_router;
 pub use hub::{Hub, HubActivity};
+pub use object_storage::{
+    CredentialsFileError, ObjectStorage, ObjectStoreCredentials, ObjectStoreError,
+    ObjectStoreSettings,
+};
 pub use oidc::{CALLBACK_PATH, ClientSecret, IssuerError, OidcSettings, Role, parse_issuer};
 pub use serve::{HubServerHandle, run};
 pub use session::QuarantineRules;

@@ -18,6 +18,8 @@ const LONG_BUCKETS: [f64; 12] = [
 /// Labels of a request: method, route, and the class of its status.
 type RequestLabels = [(&'static str, String); 3];
 type OutcomeLabels = [(&'static str, &'static str); 1];
+/// Labels of a request to the object store: its operation, and whether it succeeded.
+type ObjectLabels = [(&'static str, &'static str); 2];
 
 /// The histograms.
 pub(crate) struct HubMetrics {
@@ -26,6 +28,7 @@ pub(crate) struct HubMetrics {
     commits: Histogram,
     waits: Histogram,
     tasks: Family<OutcomeLabels, Histogram>,
+    objects: Family<ObjectLabels, Histogram>,
 }
 
 impl Default for HubMetrics {
@@ -35,6 +38,7 @@ impl Default for HubMetrics {
         let commits = short_histogram();
         let waits = long_histogram();
         let tasks = Family::new_with_constructor(long_histogram as fn() -> Histogram);
+        let objects = Family::new_with_constructor(short_histogram as fn() -> Histogram);
         registry.register(
             "http_request_duration_seconds",
             "Time until the response to a request began, by method, route and class of status",
@@ -55,12 +59,18 @@ impl Default for HubMetrics {
             "Time from the submission of a task to its verdict, by outcome",
             tasks.clone(),
         );
+        registry.register(
+            "object_store_request_seconds",
+            "Time until a request to the object store had its answer, with its retries, by operation and result",
+            objects.clone(),
+        );
         Self {
             registry: Mutex::new(registry),
             requests,
             commits,
             waits,
             tasks,
+            objects,
         }
     }
 }
@@ -102,6 +112,19 @@ impl HubMetrics {
         }
         let tasks = self.tasks.get_or_create(&[("outcome", outcome)]);
         tasks.observe(took.as_secs_f64());
+    }
+
+    /// Records a request to the object store.
+    pub(crate) fn record_object_request(
+        &self,
+        operation: &'static str,
+        is_ok: bool,
+        took: Duration,
+    ) {
+        let result = if is_ok { "ok" } else { "error" };
+        let labels = [("operation", operation), ("result", result)];
+        let requests = self.objects.get_or_create(&labels);
+        requests.observe(took.as_secs_f64());
     }
 
     /// All histograms in the Prometheus text format.

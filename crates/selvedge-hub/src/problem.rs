@@ -9,6 +9,7 @@ use selvedge_protocol::{DEFAULT_PROJECT, FieldError, LIMIT_PROBLEM, PROBLEM_PREF
 use selvedge_store::hub::HubStoreError;
 use serde::de::DeserializeOwned;
 
+use crate::object_storage::BlobStorageError;
 use crate::service::{ServiceError, describe_fields};
 
 /// An error response.
@@ -106,6 +107,20 @@ impl From<ServiceError> for ApiError {
 impl From<HubStoreError> for ApiError {
     fn from(error: HubStoreError) -> Self {
         ServiceError::from(error).into()
+    }
+}
+
+impl From<BlobStorageError> for ApiError {
+    fn from(error: BlobStorageError) -> Self {
+        if let BlobStorageError::Store(error) = error {
+            return error.into();
+        }
+        let (status, kind) = if error.is_content_lost() {
+            (StatusCode::GONE, "file-lost")
+        } else {
+            (StatusCode::SERVICE_UNAVAILABLE, "object-store")
+        };
+        Self::new(status, kind, error.log_and_describe())
     }
 }
 

@@ -26,7 +26,8 @@ use tower::{Layer, ServiceExt};
 use crate::hub::Hub;
 use crate::tls::ALPN_HTTP2;
 use crate::{
-    active_access, dispatch, observe, oidc, peers, plans, reaper, run_stats, schedules, webhooks,
+    active_access, dispatch, object_storage, observe, oidc, peers, plans, reaper, run_stats,
+    schedules, webhooks,
 };
 
 /// Maximum number of a request's headers, and maximum size of its head in bytes.
@@ -79,6 +80,7 @@ pub fn run(
         tokio::spawn(webhooks::run(Arc::clone(hub))),
         tokio::spawn(oidc::run(Arc::clone(hub))),
         tokio::spawn(schedules::run(Arc::clone(hub))),
+        tokio::spawn(object_storage::delete_unused_objects(Arc::clone(hub))),
     ];
     HubServerHandle { stop, tasks }
 }

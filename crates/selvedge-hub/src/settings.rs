@@ -7,6 +7,7 @@ use selvedge_core::route::EXTERNAL_AGENT;
 use selvedge_protocol::LeaseTiming;
 use selvedge_protocol::lease::LeaseRules;
 
+use crate::object_storage::ObjectStorage;
 use crate::oidc::OidcSettings;
 use crate::session::QuarantineRules;
 
@@ -96,6 +97,8 @@ pub struct HubSettings {
     pub infra_retries: u32,
     /// When workers are quarantined.
     pub quarantine: QuarantineRules,
+    /// Where files are stored besides the database.
+    pub objects: Option<ObjectStorage>,
 }
 
 impl Default for HubSettings {
@@ -123,6 +126,7 @@ impl Default for HubSettings {
             infra_backoff: Self::DEFAULT_INFRA_BACKOFF,
             infra_retries: LeaseRules::default().max_losses,
             quarantine: QuarantineRules::default(),
+            objects: None,
         }
     }
 }

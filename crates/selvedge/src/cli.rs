@@ -9,6 +9,7 @@ mod errors;
 mod fleet;
 mod help;
 mod hub;
+mod hub_objects;
 mod hub_oidc;
 mod known_failures;
 mod projects;
@@ -43,6 +44,7 @@ pub(crate) use fleet::{
     CancelArgs, DeliverTo, RetryArgs, SubmitArgs, WatchArgs, WorkerArgs, WorkersArgs,
 };
 pub(crate) use hub::{HubCommand, ServeArgs};
+pub(crate) use hub_objects::{ObjectStoreArgs, S3Addressing};
 pub(crate) use hub_oidc::OidcArgs;
 pub(crate) use known_failures::{KnownArgs, KnownFailuresArgs};
 pub(crate) use projects::{LimitArg, ProjectSettingsArgs, ProjectsArgs, ProjectsCommand};

@@ -11,14 +11,15 @@ use selvedge_protocol::{
     StreamEntry, TaskState,
 };
 use selvedge_store::hub::{
-    ApiToken, Assignment, AttemptRow, AuditActor, AuditEntry, AuditQuery, AuditStore, BlobState,
-    BlobStore, ChangeOutcome, ClaimedDelivery, Completion, DatabaseStatus, DeleteProjectOutcome,
-    DeliveryRecord, DeliveryResult, HubStoreError, JournalLine, ListFilter, ListPage, LogLine,
-    LoginSession, NewApiToken, NewLoginSession, NewProject, NewRunStats, NewSchedule, NewTask,
-    NewWebhook, Overview, PollRequest, Project, ProjectStore, ProjectSubmitter, Queue, ReportRow,
-    RevokeOutcome, RunRecords, RunStatsRow, Schedule, ScheduleMove, ScheduleStore, SqliteHub,
-    StoreFuture, StoreSettings, SubmitOutcome, TaskAudit, TaskChange, TaskCounts, TaskFilter,
-    TaskPageRequest, TaskRecord, TaskView, TokenStore, Webhook, WebhookStore,
+    ApiToken, Assignment, AttemptRow, AuditActor, AuditEntry, AuditQuery, AuditStore, BlobPart,
+    BlobState, BlobStore, ChangeOutcome, ClaimedDelivery, Completion, DatabaseStatus,
+    DeleteProjectOutcome, DeliveryRecord, DeliveryResult, HubStoreError, JournalLine, ListFilter,
+    ListPage, LogLine, LoginSession, NewApiToken, NewBlobChunk, NewLoginSession, NewProject,
+    NewRunStats, NewSchedule, NewTask, NewWebhook, Overview, PollRequest, Project, ProjectStore,
+    ProjectSubmitter, Queue, ReportRow, RevokeOutcome, RunRecords, RunStatsRow, Schedule,
+    ScheduleMove, ScheduleStore, SqliteHub, StoreFuture, StoreSettings, SubmitOutcome, TaskAudit,
+    TaskChange, TaskCounts, TaskFilter, TaskPageRequest, TaskRecord, TaskView, TokenStore, Webhook,
+    WebhookStore,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -194,6 +195,10 @@ impl Queue for FaultyStore {
         self.inner.submit(task)
     }
 
+    delegate! {
+        count_assignable(want: PollRequest) -> u64;
+    }
+
     fn assign_tasks(
         &self,
         mut poll_requests: Vec<PollRequest>,
@@ -285,9 +290,14 @@ impl RunRecords for FaultyStore {
 impl BlobStore for FaultyStore {
     delegate! {
         blob_state(hash: String) -> BlobState;
-        append(hash: String, offset: u64, total: u64, chunk: Vec<u8>) -> BlobState;
-        bytes(hash: String, offset: u64) -> Option<Vec<u8>>;
+        append(hash: String, offset: u64, total: u64, chunk: NewBlobChunk) -> BlobState;
+        blob_part(hash: String, offset: u64) -> Option<BlobPart>;
         missing(hashes: Vec<String>) -> Vec<String>;
+        reserve_object(key: String, for_ms: i64) -> ();
+        claim_unused_objects(retry_ms: i64, limit: usize) -> Vec<String>;
+        forget_objects(keys: Vec<String>) -> ();
+        count_unused_objects() -> u64;
+        has_objects() -> bool;
     }
 }
 

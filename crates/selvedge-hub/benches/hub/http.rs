@@ -57,6 +57,23 @@ impl HttpClient {
         serde_json::from_str(&text).unwrap()
     }
 
+    /// Follows an event stream until it ends.
+    pub(crate) async fn follow_to_end(&mut self, path: &str) {
+        let (status, _) = self.ask("GET", path, "").await;
+        assert_eq!(status, 200);
+        let mut line = String::new();
+        loop {
+            line.clear();
+            let read = self.stream.read_line(&mut line).await.unwrap();
+            assert_ne!(read, 0, "the stream was cut off");
+            // The last chunk of the body, and the empty line after it.
+            if line.trim_end() == "0" {
+                self.stream.read_line(&mut line).await.unwrap();
+                return;
+            }
+        }
+    }
+
     /// Follows an event stream until `count` events of this kind have arrived.
     pub(crate) async fn follow(&mut self, path: &str, kind: &str, count: usize) {
         let (status, _) = self.ask("GET", path, "").await;

@@ -60,6 +60,12 @@ impl HubProcess {
         tokens
     }
 
+    /// The hub's resident memory in MiB.
+    pub(crate) fn resident_mib(&self) -> f64 {
+        let kib = u32::try_from(self.resident() >> 10).unwrap();
+        f64::from(kib) / 1_024.0
+    }
+
     /// The hub's resident memory in bytes.
     pub(crate) fn resident(&self) -> u64 {
         let id = self.child.id().unwrap();

@@ -16,7 +16,7 @@ use crate::worker::BenchWorker;
 /// Number of events in one entry of a worker.
 const BATCH: usize = 100;
 
-fn nothing() -> Value {
+pub(crate) fn nothing() -> Value {
     json!({"description": "nothing", "skip_verification": true})
 }
 
@@ -139,7 +139,7 @@ pub(crate) async fn events(hub: &HubProcess, count: usize) -> (usize, Duration) 
     (entries * BATCH, begun.elapsed())
 }
 
-fn event(task: &str, seq: usize) -> Value {
+pub(crate) fn event(task: &str, seq: usize) -> Value {
     json!({
         "v": 1, "run_id": task, "seq": seq, "at": "2026-01-01T00:00:00Z",
         "type": "agent_message", "data": {"text": "some words of an agent that is at work"},

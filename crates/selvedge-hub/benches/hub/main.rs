@@ -4,6 +4,8 @@
 //! nothing about time.
 //!
 //! `cargo bench --package selvedge-hub --bench hub -- PROGRAM [DATABASE] [--tasks N]`
+//!
+//! With `--load MINUTES` it runs a steady load instead, and shows whether the hub's memory grows.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,6 +17,7 @@
 mod http;
 mod hub;
 mod load;
+mod soak;
 mod worker;
 
 use std::time::Duration;
@@ -34,11 +37,16 @@ async fn main() {
     let program = words.next().expect("the program: target/release/selvedge");
     let mut database = None;
     let mut tasks = 20_000;
+    let mut load_minutes = None;
     while let Some(word) = words.next() {
         match word.as_str() {
             "--tasks" => {
                 let count = words.next().and_then(|it| it.parse().ok());
                 tasks = count.expect("a number");
+            }
+            "--load" => {
+                let minutes = words.next().and_then(|it| it.parse().ok());
+                load_minutes = Some(minutes.expect("a number of minutes"));
             }
             _ => database = Some(word),
         }
@@ -46,6 +54,10 @@ async fn main() {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     println!("load before: {}", load.trim());
     let hub = HubProcess::start(&program, database.as_deref()).await;
+    if let Some(minutes) = load_minutes {
+        soak::run(&hub, minutes).await;
+        return;
+    }
     println!("{CLIENTS} clients, {CLIENTS} workers of {SLOTS} slots, {tasks} tasks");
 
     let took = load::submit(&hub, CLIENTS, tasks).await;

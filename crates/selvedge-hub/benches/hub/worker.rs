@@ -12,15 +12,19 @@ use selvedge_protocol::{
 };
 use serde_json::json;
 use tokio::net::TcpStream;
-use tokio::time::{Interval, interval};
+use tokio::time::{Instant, Interval, interval, timeout_at};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+
+use crate::load::event;
 
 /// How often a worker sends a renewal.
 const SHOWS: Duration = Duration::from_secs(5);
 /// The entry that completes a task.
 const LAST: u64 = 3;
+/// Number of events in an entry.
+const EVENTS: usize = 10;
 
 pub(crate) struct BenchWorker {
     socket: WebSocketStream<TcpStream>,
@@ -116,6 +120,49 @@ impl BenchWorker {
         }
     }
 
+    /// Takes the next task and carries it out, with so many entries of events and a pause before each.
+    pub(crate) async fn carry_out(&mut self, entries: u64, pause: Duration) {
+        let lease = self.assigned().await;
+        let task = lease.task_id;
+        self.held.insert(task, lease.clone());
+        let accepted = lease.clone();
+        self.send(&WorkerMessage::TaskAccept { lease: accepted })
+            .await;
+        self.acknowledged(0).await;
+        self.go_on(lease.clone(), 0).await;
+        self.acknowledged(1).await;
+        let mut seq = 1;
+        for number in 0..entries {
+            let until = Instant::now() + pause;
+            // Renews the lease meanwhile.
+            while let Ok(message) = timeout_at(until, self.next()).await {
+                assert!(matches!(message, HubMessage::Ack { .. }), "{message:?}");
+            }
+            seq += 1;
+            let mut entry = EntryHeader::new(lease.clone(), seq);
+            let first = usize::try_from(number).unwrap() * EVENTS + 1;
+            entry.events = (first..first + EVENTS)
+                .map(|seq| event(&task.to_string(), seq))
+                .collect();
+            self.send(&WorkerMessage::TaskProgress(entry)).await;
+        }
+        self.send(&report(lease.clone(), seq + 1)).await;
+        self.send(&complete(lease, seq + 2)).await;
+        self.acknowledged(seq + 2).await;
+        self.held.remove(&task);
+    }
+
+    /// Waits for the acknowledgement of an entry.
+    async fn acknowledged(&mut self, wanted: u64) {
+        loop {
+            match self.next().await {
+                HubMessage::Ack { seq, .. } if seq == wanted => return,
+                HubMessage::Ack { .. } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
     async fn go_on(&mut self, lease: LeaseToken, acknowledged: u64) {
         if acknowledged == 0 {
             let begin = WorkerMessage::BeginRun {
@@ -127,15 +174,15 @@ impl BenchWorker {
             };
             self.send(&begin).await;
         } else if acknowledged == 1 {
-            self.send(&report(lease.clone())).await;
+            self.send(&report(lease.clone(), LAST - 1)).await;
             // A real worker's outbox does not wait between these two either.
-            self.send(&complete(lease)).await;
+            self.send(&complete(lease, LAST)).await;
         }
     }
 }
 
-fn report(lease: LeaseToken) -> WorkerMessage {
-    let mut entry = EntryHeader::new(lease, 2);
+fn report(lease: LeaseToken, seq: u64) -> WorkerMessage {
+    let mut entry = EntryHeader::new(lease, seq);
     entry.costs = vec![CostEntry {
         attempt_number: 1,
         call_id: "session".to_owned(),
@@ -153,11 +200,11 @@ fn report(lease: LeaseToken) -> WorkerMessage {
     WorkerMessage::SubmitReport { entry, effect }
 }
 
-fn complete(lease: LeaseToken) -> WorkerMessage {
+fn complete(lease: LeaseToken, seq: u64) -> WorkerMessage {
     let result: TaskResult =
         serde_json::from_value(json!({"status": "completed", "outcome": "verified"})).unwrap();
     WorkerMessage::TaskComplete {
-        entry: EntryHeader::new(lease, LAST),
+        entry: EntryHeader::new(lease, seq),
         effect: TaskCompletion {
             completion_id: "once".to_owned(),
             result: Box::new(result),

@@ -17,6 +17,7 @@ use super::tasks::{BodyResult, read_body};
 use crate::access::Caller;
 use crate::auth::has_scope;
 use crate::hub::Hub;
+use crate::object_storage::{self, BlobStorageError};
 use crate::problem::ApiError;
 
 /// Size of a chunk in bytes.
@@ -91,13 +92,20 @@ pub(super) async fn stream_blob(hub: &Arc<Hub>, hash: String) -> Result<Response
         return Err(ApiError::not_found("blob"));
     };
     let hub = Arc::clone(hub);
-    let chunks = stream::try_unfold(0, move |offset| {
+    // Before the response begins: most failures show here, and have a status.
+    let first = object_storage::read(&hub, hash.clone(), size, 0).await?;
+    let chunks = stream::try_unfold((0, Some(first)), move |(offset, chunk)| {
         let (hub, hash) = (Arc::clone(&hub), hash.clone());
         async move {
-            let chunk = hub.store.bytes(hash, offset).await?.unwrap_or_default();
+            let chunk = match chunk {
+                Some(chunk) => chunk,
+                None => object_storage::read(&hub, hash, size, offset)
+                    .await
+                    .inspect_err(|error| tracing::error!(%error, "a download was cut off"))?,
+            };
             let next = offset + u64::try_from(chunk.len()).unwrap_or(0);
-            let more = (!chunk.is_empty()).then_some((chunk, next));
-            Ok::<_, selvedge_store::hub::HubStoreError>(more)
+            let more = (!chunk.is_empty()).then_some((chunk, (next, None)));
+            Ok::<_, BlobStorageError>(more)
         }
     });
     let headers = [
@@ -137,8 +145,7 @@ async fn append(
             ),
         ));
     }
-    let appended = hub.store.append(hash, offset, total, chunk.to_vec());
-    let appended = appended.await?;
+    let appended = object_storage::append(&hub, hash, offset, total, chunk.to_vec()).await?;
     fault::failpoint("hub.blob.kept");
     Ok(match appended {
         BlobState::Complete { .. } => StatusCode::NO_CONTENT.into_response(),

@@ -8,15 +8,19 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use selvedge_dashboard::stats::{StatsPeriod, StatsReport};
 use selvedge_protocol::WorkerPage;
+use selvedge_store::hub::{HubStoreError, PollRequest};
 use serde::Deserialize;
 
-use super::views::{self, HubStats};
+use super::views::{self, AssignableTasks, HubStats};
 use crate::access::Caller;
 use crate::hub::Hub;
 use crate::problem::{ApiError, QueryParams};
 use crate::run_stats;
 use crate::service::visible_workers;
 use crate::session::TaskNeeds;
+
+/// Where counting assignable tasks ends: far more than anyone starts workers for.
+const MAX_ASSIGNABLE: usize = 10_000;
 
 pub(super) async fn workers(
     State(hub): State<Arc<Hub>>,
@@ -39,6 +43,45 @@ pub(super) async fn stats(
             .why_unschedulable(TaskNeeds::of_labels(&project, &waiting.labels));
     }
     Ok(Json(stats))
+}
+
+/// The worker for which assignable tasks are counted.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct AssignableParams {
+    labels: String,
+}
+
+pub(super) async fn assignable(
+    State(hub): State<Arc<Hub>>,
+    Extension(caller): Extension<Caller>,
+    QueryParams(params): QueryParams<AssignableParams>,
+) -> Result<Json<AssignableTasks>, ApiError> {
+    let labels = params.labels.split(',').map(str::trim);
+    let labels = labels.filter(|label| !label.is_empty()).map(str::to_owned);
+    // Workers of the default project carry out the tasks of all projects.
+    let project = (!caller.is_of_default_project()).then(|| caller.0.project.clone());
+    Ok(Json(AssignableTasks {
+        assignable: count_assignable(&hub, project, labels.collect()).await?,
+    }))
+}
+
+/// Number of queued tasks that a worker with these labels could be given now.
+pub(super) async fn count_assignable(
+    hub: &Hub,
+    project: Option<String>,
+    labels: Vec<String>,
+) -> Result<u64, HubStoreError> {
+    let want = PollRequest {
+        worker: String::new(),
+        project,
+        labels,
+        agents: None,
+        folders: None,
+        slots: MAX_ASSIGNABLE,
+        excluded: Vec::new(),
+    };
+    hub.store.count_assignable(want).await
 }
 
 /// The period of the statistics.

@@ -15,7 +15,7 @@ use selvedge_protocol::{
 
 use selvedge_dashboard::stats::StatsReport;
 
-use super::views::{AttemptPage, FilePage, HubStats, LogPage};
+use super::views::{AssignableTasks, AttemptPage, FilePage, HubStats, LogPage};
 use super::{
     audit, blobs, events, fleet, openapi, probes, projects, reports, schedules, sessions, tasks,
     tokens, webhooks,
@@ -285,7 +285,8 @@ pub const OPERATIONS: &[Operation] = &[
         get(reports::download_file)
     })
     .query(&[("name", "file name")])
-    .plain_response(200, BYTES),
+    .plain_response(200, BYTES)
+    .errors(&[410]),
     operation("GET", "/api/v1/workers", READ, "Lists workers.", || get(fleet::workers))
         .response_schema(200, schema_of::<WorkerPage>),
     operation(
@@ -301,7 +302,8 @@ pub const OPERATIONS: &[Operation] = &[
     })
     .plain_response(200, BYTES),
     operation("GET", "/api/v1/blobs/{hash}", READ_OR_WORKER, "Returns the content of a blob.", || get(blobs::read))
-        .plain_response(200, BYTES),
+        .plain_response(200, BYTES)
+        .errors(&[410]),
     operation(
         "PUT",
         "/api/v1/blobs/{hash}",
@@ -315,6 +317,15 @@ pub const OPERATIONS: &[Operation] = &[
     .errors(&[409]),
     operation("GET", "/api/v1/stats", READ, "Returns statistics of all tasks of the project.", || get(fleet::stats))
         .response_schema(200, schema_of::<HubStats>),
+    operation(
+        "GET",
+        "/api/v1/queue/assignable",
+        READ,
+        "Counts the queued tasks that a worker could be given now; for autoscalers.",
+        || get(fleet::assignable),
+    )
+    .query(&[("labels", "labels that the worker offers, with commas between them (default: none)")])
+    .response_schema(200, schema_of::<AssignableTasks>),
     operation(
         "GET",
         "/api/v1/figures",

@@ -1,7 +1,7 @@
 //! Probes: liveness, readiness, and metrics in the Prometheus text format. Counters and gauges come from the store,
 //! so all hubs on one database return the same; histograms are each hub's own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use selvedge_core::model::Outcome;
 use selvedge_protocol::TaskState;
 
+use super::fleet;
 use super::views::{self, HubStats};
 use crate::access::Caller;
 use crate::hub::Hub;
@@ -23,6 +24,11 @@ pub(super) async fn liveness() -> &'static str {
 
 pub(super) async fn readiness(State(hub): State<Arc<Hub>>) -> Result<&'static str, ApiError> {
     match readiness::check(&hub).await {
+        // Everything else works without it: a hub that were taken out of service would also stop the runs of its workers.
+        Ok(()) if !is_object_store_available(&hub).await => Ok(
+            "ready, but the object store is unavailable: files of tasks can be neither stored nor read; the hub's log has \
+             the reason\n",
+        ),
         Ok(()) => Ok("ready\n"),
         // The reason may name paths and hosts, and the probe needs no token: it is in the hub's log.
         Err(_) => Err(ApiError::new(
@@ -30,6 +36,14 @@ pub(super) async fn readiness(State(hub): State<Arc<Hub>>) -> Result<&'static st
             "store",
             "the hub cannot write to its database; its log has the reason",
         )),
+    }
+}
+
+/// Whether the object store works, if there is one.
+async fn is_object_store_available(hub: &Hub) -> bool {
+    match &hub.settings.objects {
+        Some(objects) => objects.is_available().await,
+        None => true,
     }
 }
 
@@ -48,9 +62,20 @@ pub(super) async fn metrics(
         None => 0,
     };
     let stats = views::stats(&overview);
+    // Whatever labels they need.
+    let labels: BTreeSet<String> = overview
+        .waiting
+        .iter()
+        .flat_map(|group| group.labels.iter().cloned())
+        .collect();
+    let assignable = fleet::count_assignable(&hub, None, labels.into_iter().collect()).await?;
     let connected = u64::try_from(hub.sessions.connected()).unwrap_or(u64::MAX);
     let queue_age_s = u64::try_from(queue_age_ms / 1_000).unwrap_or(0);
-    let text = metrics_text(&stats, connected, queue_age_s) + &hub.metrics.to_text();
+    let mut families = metric_families(&stats, assignable, connected, queue_age_s);
+    if hub.settings.objects.is_some() {
+        families.extend(object_families(&hub).await?);
+    }
+    let text = metrics_text(&families) + &hub.metrics.to_text();
     let media = "text/plain; version=0.0.4; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, media)], text).into_response())
 }
@@ -58,7 +83,26 @@ pub(super) async fn metrics(
 /// Values of one metric, each with what follows the metric's name: a suffix, and labels.
 type Samples = Vec<(String, u64)>;
 
-fn metrics_text(stats: &HubStats, connected: u64, queue_age_s: u64) -> String {
+/// A metric: its name, type and description, and its values.
+type MetricFamily = (&'static str, &'static str, &'static str, Samples);
+
+async fn object_families(hub: &Hub) -> Result<Vec<MetricFamily>, ApiError> {
+    let is_up = u64::from(is_object_store_available(hub).await);
+    let unused = hub.store.count_unused_objects().await?;
+    #[rustfmt::skip]
+    let families = vec![
+        ("object_store_up", "gauge", "Whether requests of this hub to the object store succeed.", single(is_up)),
+        ("object_store_unused_objects", "gauge", "Objects that are to be deleted.", single(unused)),
+    ];
+    Ok(families)
+}
+
+fn metric_families(
+    stats: &HubStats,
+    assignable: u64,
+    connected: u64,
+    queue_age_s: u64,
+) -> Vec<MetricFamily> {
     // All outcomes exist from the start, so that alerts see those that never occurred, and increases from 0.
     let mut outcomes: BTreeMap<String, u64> = Outcome::ALL
         .map(|outcome| (outcome.as_str().to_owned(), 0))
@@ -87,7 +131,7 @@ fn metrics_text(stats: &HubStats, connected: u64, queue_age_s: u64) -> String {
         .sum();
     let micro_usd = stats.cost.micro_usd.map_or(0, |amount| amount.0);
     #[rustfmt::skip]
-    let families = [
+    let families = vec![
         ("tasks", "gauge", "Tasks by state.", labelled("state", &stats.states)),
         ("task_outcomes_total", "counter", "Finished tasks by outcome; `accepted` is work that a person accepted.", labelled("outcome", &outcomes)),
         ("attempts_closed_total", "counter", "Finished attempts by how they ended.", labelled("closing", &stats.closings)),
@@ -97,9 +141,14 @@ fn metrics_text(stats: &HubStats, connected: u64, queue_age_s: u64) -> String {
         ("cost_micro_usd_total", "counter", "Known cost in millionths of a dollar.", single(micro_usd)),
         ("tokens_total", "counter", "Input and output tokens.", single(stats.tokens)),
         ("leases", "gauge", "Tasks held by a worker.", single(leases)),
+        ("tasks_assignable", "gauge", "Queued tasks that wait only for a worker, at most 10,000.", single(assignable)),
         ("queue_oldest_age_seconds", "gauge", "Age of the oldest queued task.", single(queue_age_s)),
         ("workers_connected", "gauge", "Workers connected to this hub.", single(connected)),
     ];
+    families
+}
+
+fn metrics_text(families: &[MetricFamily]) -> String {
     let mut text = String::new();
     for (name, kind, about, samples) in families {
         let name = format!("selvedge_{name}");

@@ -76,6 +76,14 @@ pub(crate) struct WaitingTasks {
     pub(crate) unplaceable: Option<String>,
 }
 
+/// Queued tasks that a worker could be given now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct AssignableTasks {
+    /// Their number, at most 10,000: without those that need other labels, or that wait for a limit of their project or
+    /// submitter.
+    pub(crate) assignable: u64,
+}
+
 /// Totals over all tasks.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct HubStats {

@@ -22,6 +22,7 @@ use super::overview;
 use super::rows::{apply_plan_totals, fingerprint, plan_parts, row};
 use crate::hub::Hub;
 use crate::journal_states::load_state;
+use crate::object_storage::{self, BlobStorageError};
 use crate::service::{self, Actor, ProjectLimits, ReviewOrder, ServiceError, Submission};
 use crate::task_rows::{labels, timestamp};
 use crate::{plans, result, run_stats, validate};
@@ -225,15 +226,12 @@ impl HubBackend {
             if place >= file.size {
                 break;
             }
-            let chunk = self
-                .hub
-                .store()
-                .bytes(file.hash.clone(), place)
-                .await
-                .map_err(store_failure)?;
-            match chunk {
-                Some(chunk) if !chunk.is_empty() => bytes.extend(chunk),
-                _ => break,
+            let read = object_storage::read(&self.hub, file.hash.clone(), file.size, place).await;
+            match read {
+                Ok(chunk) => bytes.extend(chunk),
+                Err(BlobStorageError::Removed) => return Err(missing()),
+                Err(BlobStorageError::Store(error)) => return Err(store_failure(error)),
+                Err(error) => return Err(DashboardError::failed(error.log_and_describe())),
             }
         }
         bytes.truncate(length);

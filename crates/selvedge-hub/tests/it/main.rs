@@ -13,6 +13,7 @@ mod harness;
 mod infrastructure;
 mod insights;
 mod limits;
+mod objects;
 mod people;
 mod probes;
 mod projects;
@@ -63,6 +64,7 @@ over_both!(
     people::sign_in_is_bound_to_its_browser_and_completed_once,
     people::session_of_a_person_ends_with_its_streams,
     people::people_of_one_name_may_review_each_other,
+    objects::file_is_in_the_object_store_until_its_retention_ends,
     probes::counters_never_decrease_and_separate_accepted_work,
     reviews::review_by_the_submitter_can_be_forbidden,
     schedules::schedule_submits_one_task_for_all_missed_times,

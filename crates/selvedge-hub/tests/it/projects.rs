@@ -111,6 +111,7 @@ fn expected(method: &str, path: &str) -> Expected {
             | "/api/v1/tasks/retry"
             | "/api/v1/workers"
             | "/api/v1/stats"
+            | "/api/v1/queue/assignable"
             | "/api/v1/figures"
             | "/api/v1/schedules"
             | "/api/v1/tokens"
@@ -376,6 +377,28 @@ pub(crate) async fn limits_of_a_project_refuse_or_delay_tasks(database: TestData
             "{page}: {shown:?}"
         );
     }
+    // Autoscalers start no workers for them.
+    let labelled = json!({"description": "x", "labels": ["gpu"]});
+    hub.submit(&admin, &labelled).await;
+    let assignable = async |token: &str, query: &str| {
+        let path = format!("/api/v1/queue/assignable{query}");
+        hub.get(&path, token).await.json()["assignable"].clone()
+    };
+    assert_eq!(assignable(&admin, "").await, 0);
+    assert_eq!(assignable(&admin, "?labels=linux,gpu").await, 1);
+    assert_eq!(
+        assignable(&web, "?labels=gpu").await,
+        0,
+        "of another project"
+    );
+    let request = format!(
+        "GET /metrics HTTP/1.1\r\nHost: 10.0.0.9\r\nConnection: close\r\nAuthorization: Bearer {admin}\r\n\r\n"
+    );
+    let metrics = hub.raw(&request, b"").await.body;
+    assert!(
+        metrics.contains("\nselvedge_tasks_assignable 1\n"),
+        "{metrics}"
+    );
     // Without the limit, they are assigned; a limit that is not named stays.
     let (mut worker, _) = TestWorker::connect(&hub, &admin, &hello("w")).await;
     let path = "/api/v1/projects/web";

@@ -33,6 +33,9 @@ pub enum HubStoreError {
     /// The stored data is not valid.
     #[error("the hub's database is damaged: {0}")]
     Damaged(String),
+    /// The object of a chunk was written after its reservation had expired, and is about to be deleted.
+    #[error("the upload of a chunk took too long; repeat it")]
+    ReservationExpired,
     /// The writer has ended: the hub is stopping.
     #[error("the hub is stopping")]
     Stopping,

@@ -8,6 +8,7 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use selvedge_protocol::{ProjectSettings, ProjectUsage};
 
 use super::projects::ReachedLimit;
+use super::rows::PollRequest;
 
 /// A submitter in a project, by its number in the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,25 @@ pub(crate) struct Submitter {
 pub(crate) struct SubmitterQueue {
     pub(crate) submitter: i64,
     pub(crate) tasks: VecDeque<(i64, i64)>,
+}
+
+/// The submitters whose tasks the worker may be given now, by their numbers.
+pub(crate) fn open_submitters(
+    want: &PollRequest,
+    submitters: &[Submitter],
+    share: &FairShare,
+) -> Vec<i64> {
+    let is_served = |submitter: &&Submitter| {
+        want.project
+            .as_ref()
+            .is_none_or(|own| *own == submitter.project)
+    };
+    submitters
+        .iter()
+        .filter(is_served)
+        .map(|submitter| submitter.number)
+        .filter(|submitter| share.may_run(*submitter))
+        .collect()
 }
 
 /// A chosen task.
@@ -97,7 +117,7 @@ impl FairShare {
     }
 
     /// Whether a task of the submitter may be assigned.
-    pub(crate) fn may_run(&self, submitter: i64) -> bool {
+    fn may_run(&self, submitter: i64) -> bool {
         self.load(submitter).is_some()
     }
 

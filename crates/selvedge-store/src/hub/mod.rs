@@ -9,6 +9,7 @@
 
 mod access;
 mod apply;
+mod blobs;
 mod change;
 mod error;
 mod fair_share;
@@ -29,15 +30,16 @@ pub use access::{
     NewLoginSession, NewSessionOwner, Person, RevokeOutcome, SessionOwner, TaskAudit,
 };
 pub use apply::apply;
+pub use blobs::{BlobObject, BlobPart, BlobState, NewBlobChunk};
 pub use change::{ChangeAnswer, ChangeOutcome, JournalLine, StoredAttempt, TaskChange, WriteSet};
 pub use error::HubStoreError;
 #[cfg(feature = "postgres")]
 pub use postgres::PostgresHub;
 pub use projects::{DeleteProjectOutcome, NewProject, Project, ProjectSubmitter, ReachedLimit};
 pub use rows::{
-    ApiToken, Assignment, AttemptRow, BlobState, Completion, LedgerTotal, ListFilter, ListPage,
-    LogLine, NewApiToken, NewTask, Overview, PollRequest, QueuedGroup, ReportRow, SubmitOutcome,
-    TaskRecord, TaskView,
+    ApiToken, Assignment, AttemptRow, Completion, LedgerTotal, ListFilter, ListPage, LogLine,
+    NewApiToken, NewTask, Overview, PollRequest, QueuedGroup, ReportRow, SubmitOutcome, TaskRecord,
+    TaskView,
 };
 pub use schedules::{NewSchedule, Schedule, ScheduleFiring, ScheduleMove};
 pub use sqlite::SqliteHub;

@@ -372,27 +372,3 @@ impl NewApiToken {
         format!("{}, scopes {}", self.name, self.scopes.join(","))
     }
 }
-
-/// The state of a blob's upload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BlobState {
-    /// All bytes are stored.
-    Complete {
-        /// Its size in bytes.
-        size: u64,
-    },
-    /// The beginning is stored.
-    Partial {
-        /// Number of stored bytes.
-        offset: u64,
-    },
-    /// The chunk does not begin at the end of the stored bytes.
-    OffsetMismatch {
-        /// Number of stored bytes.
-        offset: u64,
-    },
-    /// All bytes were received, but their hash does not match the name: nothing is stored.
-    WrongHash,
-    /// Nothing is stored.
-    Missing,
-}

@@ -13,12 +13,13 @@ use uuid::Uuid;
 use super::access::{
     AuditActor, AuditEntry, AuditQuery, LoginSession, NewLoginSession, RevokeOutcome, TaskAudit,
 };
+use super::blobs::{BlobPart, BlobState, NewBlobChunk};
 use super::change::{ChangeOutcome, JournalLine, TaskChange};
 use super::error::HubStoreError;
 use super::projects::{DeleteProjectOutcome, NewProject, Project, ProjectSubmitter};
 use super::rows::{
-    ApiToken, Assignment, AttemptRow, BlobState, Completion, ListFilter, ListPage, LogLine,
-    NewApiToken, NewTask, Overview, PollRequest, ReportRow, SubmitOutcome, TaskRecord, TaskView,
+    ApiToken, Assignment, AttemptRow, Completion, ListFilter, ListPage, LogLine, NewApiToken,
+    NewTask, Overview, PollRequest, ReportRow, SubmitOutcome, TaskRecord, TaskView,
 };
 use super::schedules::{NewSchedule, Schedule, ScheduleMove};
 use super::task_queries::{NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest};
@@ -43,6 +44,8 @@ pub trait Queue: Send + Sync {
     fn submit(&self, task: NewTask) -> StoreFuture<'_, SubmitOutcome>;
     /// Assigns tasks to workers with free slots; at most `slots` to each.
     fn assign_tasks(&self, wants: Vec<PollRequest>) -> StoreFuture<'_, Vec<Assignment>>;
+    /// Number of tasks that a worker would be given now, if it had that many slots; nothing is assigned.
+    fn count_assignable(&self, want: PollRequest) -> StoreFuture<'_, u64>;
     /// Applies a change; `None` if the task does not exist.
     fn change(&self, task: TaskId, change: TaskChange) -> StoreFuture<'_, Option<ChangeOutcome>>;
     /// Plans that are not finished: tasks with the hub's own label for plans.
@@ -123,23 +126,38 @@ pub trait RunRecords: Send + Sync {
     fn files(&self, task: TaskId) -> StoreFuture<'_, Vec<FileRef>>;
 }
 
-/// Bytes by their SHA-256, in lower-case hexadecimal digits.
+/// Bytes by their SHA-256, in lower-case hexadecimal digits. The bytes are in the database or in an object store; what is
+/// stored, and where, is in the database.
+///
+/// An object is written under a key that was reserved before and is never used again, and is deleted only after the
+/// database no longer refers to it. So an object is lost by no crash and no concurrent upload or removal.
 pub trait BlobStore: Send + Sync {
     /// How much of a blob is stored.
     fn blob_state(&self, hash: String) -> StoreFuture<'_, BlobState>;
-    /// Adds a chunk at an offset; after the last one, the hash is verified.
+    /// Adds a chunk at an offset; after the last one, the hash is verified. An error if the reservation of the chunk's
+    /// object has expired.
     fn append(
         &self,
         hash: String,
         offset: u64,
         total: u64,
-        chunk: Vec<u8>,
+        chunk: NewBlobChunk,
     ) -> StoreFuture<'_, BlobState>;
-    /// Some of a complete blob's bytes from an offset on; empty at its end, `None` if the blob is not
-    /// complete.
-    fn bytes(&self, hash: String, offset: u64) -> StoreFuture<'_, Option<Vec<u8>>>;
+    /// A part of a complete blob from an offset on; `None` if the blob is not complete.
+    fn blob_part(&self, hash: String, offset: u64) -> StoreFuture<'_, Option<BlobPart>>;
     /// The given blobs that are not complete.
     fn missing(&self, hashes: Vec<String>) -> StoreFuture<'_, Vec<String>>;
+    /// Reserves a new object's key for so many milliseconds. An object that no chunk uses by then is to be deleted.
+    fn reserve_object(&self, key: String, for_ms: i64) -> StoreFuture<'_, ()>;
+    /// Takes keys of objects to delete. They are returned again after so many milliseconds, unless they are
+    /// [forgotten](Self::forget_objects).
+    fn claim_unused_objects(&self, retry_ms: i64, limit: usize) -> StoreFuture<'_, Vec<String>>;
+    /// Removes the records of deleted objects.
+    fn forget_objects(&self, keys: Vec<String>) -> StoreFuture<'_, ()>;
+    /// Number of objects that are to be deleted.
+    fn count_unused_objects(&self) -> StoreFuture<'_, u64>;
+    /// Whether any blob has objects.
+    fn has_objects(&self) -> StoreFuture<'_, bool>;
 }
 
 /// API tokens, and sessions of the dashboard.

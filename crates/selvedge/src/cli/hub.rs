@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::hub_objects::ObjectStoreArgs;
 use super::hub_oidc::OidcArgs;
 use super::run::RETRIES;
 use super::server_settings::ServerConfigArgs;
@@ -26,6 +27,7 @@ Examples:
   selvedge hub --listen 10.0.0.5:7700 --host hub.example --behind-proxy
   PGPASSWORD=… selvedge hub --database postgres://selvedge@db.example/selvedge
   selvedge hub --config /etc/selvedge/hub.toml --database-url-file /run/secrets/database-url
+  selvedge hub --s3-bucket agents --s3-endpoint https://minio.example --s3-credentials-file s3.credentials
   selvedge hub recover-admin --out admin.token              access without an administrator's token
 
 SIGHUP reads the certificate and its key again.")]
@@ -95,6 +97,9 @@ pub(crate) struct ServeArgs {
     /// Sign-in of people.
     #[command(flatten)]
     pub(crate) oidc: OidcArgs,
+    /// Files in an object store.
+    #[command(flatten)]
+    pub(crate) objects: ObjectStoreArgs,
     /// Refuse reviews of a task by its own submitter.
     #[arg(long)]
     pub(crate) forbid_self_review: bool,

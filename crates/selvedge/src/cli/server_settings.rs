@@ -16,7 +16,7 @@ use crate::error::CliError;
 /// Commands whose options can come from a file and from variables, with the prefix of the variables.
 const SERVERS: [(&str, &str); 2] = [("hub", "SELVEDGE_HUB_"), ("worker", "SELVEDGE_WORKER_")];
 /// Tables of the file: their keys are the options whose names begin with the table's.
-const TABLES: [&str; 2] = ["oidc", "oidc_roles"];
+const TABLES: [&str; 3] = ["oidc", "oidc_roles", "s3"];
 /// Options that select the file or print something, and are only flags.
 const FLAGS_ONLY: [&str; 4] = ["config", "print-config", "help", "version"];
 

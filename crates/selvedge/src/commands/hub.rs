@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::environment;
+use super::hub_objects::{check_object_storage, object_storage};
 use super::hub_oidc::{read_client_secret, sign_in_settings};
 use super::hub_recovery::recover_admin;
 use super::run_checks::build_runtime;
@@ -57,6 +58,8 @@ pub(super) fn run_hub(args: &ServeArgs) -> Result<u8, CliError> {
     if let Some(oidc) = &mut settings.oidc {
         oidc.client_secret = read_client_secret(&args.oidc)?;
     }
+    settings.objects = object_storage(&args.objects, environment())
+        .map_err(|error| args.config.with_origins(error))?;
     let tls = match (&args.tls_cert, &args.tls_key) {
         (Some(chain), Some(key)) => Some(ReloadableTls::load(chain, key).map_err(CliError::usage)?),
         _ => None,
@@ -83,6 +86,7 @@ async fn serve(
 ) -> Result<u8, CliError> {
     let store = open_store(args, &settings).await?;
     fault::failpoint("hub.start.opened");
+    check_object_storage(settings.objects.as_ref(), store.as_ref()).await?;
     create_first_token(args, store.as_ref()).await?;
     let listener = TcpListener::bind(args.listen).await.map_err(|error| {
         CliError::infrastructure(format!("cannot listen on {}: {error}", args.listen))

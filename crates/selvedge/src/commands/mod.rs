@@ -11,6 +11,7 @@ mod fleet;
 mod gc;
 mod hook;
 mod hub;
+mod hub_objects;
 mod hub_oidc;
 mod hub_recovery;
 mod init;

@@ -23,6 +23,7 @@ mod dist;
 mod fixtures;
 mod gate;
 mod mcp;
+mod object_store;
 mod replays;
 mod reports;
 mod slow;

@@ -264,3 +264,10 @@ spec:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 {{- end -}}
+
+{{/* The port of the object store. */}}
+{{- define "selvedge.objectStorePort" -}}
+{{- $url := urlParse (default "https://s3" .Values.hub.objectStore.endpoint) -}}
+{{- $port := regexFind ":[0-9]+$" $url.host | trimPrefix ":" -}}
+{{- default (ternary "80" "443" (eq $url.scheme "http")) $port -}}
+{{- end }}

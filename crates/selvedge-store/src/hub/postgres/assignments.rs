@@ -24,7 +24,7 @@ use super::writes::{BatchWrites, WriteStatements};
 use crate::hub::apply::apply;
 use crate::hub::change::{TaskChange, WriteSet};
 use crate::hub::error::HubStoreError;
-use crate::hub::fair_share::{FairShare, Submitter, SubmitterQueue};
+use crate::hub::fair_share::{FairShare, Submitter, SubmitterQueue, open_submitters};
 use crate::hub::rows::{Assignment, PollRequest, TaskRecord};
 
 /// Maximum number of tasks that one step of the reaper expires.
@@ -202,6 +202,64 @@ fn group_requests<'a>(jobs: &[&'a AssignmentJob]) -> Vec<(&'a PollRequest, Reque
     groups
 }
 
+/// The first queued tasks of each of these submitters that a worker can run, except those that are taken.
+async fn waiting_tasks(
+    client: &Client,
+    waiting: &Statement,
+    want: &PollRequest,
+    limit: usize,
+    open: &[i64],
+    taken: &[i64],
+) -> Result<Vec<SubmitterQueue>, DecideError> {
+    if open.is_empty() {
+        return Ok(Vec::new());
+    }
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let labels = json_labels(&want.labels)?;
+    let not: Vec<Uuid> = want
+        .excluded
+        .iter()
+        .map(|task| TaskId::uuid(*task))
+        .collect();
+    let values: [&(dyn ToSql + Sync); 7] = [
+        &labels,
+        &taken,
+        &not,
+        &limit,
+        &want.agents,
+        &open,
+        &want.folders,
+    ];
+    let mut found: Vec<SubmitterQueue> = Vec::new();
+    for row in &client.query(waiting, &values).await? {
+        let submitter = row.try_get(0)?;
+        let task = (row.try_get(1)?, row.try_get(2)?);
+        match found.last_mut() {
+            Some(queue) if queue.submitter == submitter => queue.tasks.push_back(task),
+            _ => found.push(SubmitterQueue {
+                submitter,
+                tasks: VecDeque::from([task]),
+            }),
+        }
+    }
+    Ok(found)
+}
+
+/// Number of tasks that a worker would be given now. Locks nothing.
+pub(super) async fn count_assignable(
+    client: &Client,
+    want: &PollRequest,
+) -> Result<u64, DecideError> {
+    let statements = ShareStatements::prepare_unlocked(client).await?;
+    let waiting = client.prepare(WAITING_TASKS).await?;
+    let now = client.query_one(SELECT_NOW, &[]).await?.try_get(0)?;
+    let (mut share, submitters) = statements.load(client, now).await?;
+    let open = open_submitters(want, &submitters, &share);
+    let queues = waiting_tasks(client, &waiting, want, want.slots, &open, &[]).await?;
+    let chosen = share.choose(queues, want.slots);
+    Ok(u64::try_from(chosen.len()).unwrap_or(u64::MAX))
+}
+
 struct AssignmentBatch<'a> {
     connection: &'a WriterConnection<AssignmentStatements>,
     rules: &'a LeaseRules,
@@ -273,50 +331,10 @@ impl AssignmentBatch<'_> {
         submitters: &[Submitter],
         lost: &[i64],
     ) -> Result<Vec<SubmitterQueue>, DecideError> {
-        let serves = |submitter: &&Submitter| {
-            want.project
-                .as_ref()
-                .is_none_or(|own| *own == submitter.project)
-        };
-        let open = submitters
-            .iter()
-            .filter(serves)
-            .map(|submitter| submitter.number);
-        let open: Vec<i64> = open.filter(|submitter| share.may_run(*submitter)).collect();
-        if open.is_empty() {
-            return Ok(Vec::new());
-        }
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let labels = json_labels(&want.labels)?;
+        let open = open_submitters(want, submitters, share);
         let taken = [&self.assigned, lost].concat();
-        let not: Vec<Uuid> = want
-            .excluded
-            .iter()
-            .map(|task| TaskId::uuid(*task))
-            .collect();
-        let values: [&(dyn ToSql + Sync); 7] = [
-            &labels,
-            &taken,
-            &not,
-            &limit,
-            &want.agents,
-            &open,
-            &want.folders,
-        ];
         let (client, prepared) = (&self.connection.client, &self.connection.prepared);
-        let mut found: Vec<SubmitterQueue> = Vec::new();
-        for row in &client.query(&prepared.waiting, &values).await? {
-            let submitter = row.try_get(0)?;
-            let task = (row.try_get(1)?, row.try_get(2)?);
-            match found.last_mut() {
-                Some(queue) if queue.submitter == submitter => queue.tasks.push_back(task),
-                _ => found.push(SubmitterQueue {
-                    submitter,
-                    tasks: VecDeque::from([task]),
-                }),
-            }
-        }
-        Ok(found)
+        waiting_tasks(client, &prepared.waiting, want, limit, &open, &taken).await
     }
 
     fn assign(&mut self, found: &Row, worker: &str) -> Result<Option<Assignment>, HubStoreError> {

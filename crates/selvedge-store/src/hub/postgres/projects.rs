@@ -209,6 +209,10 @@ const SHARE_PROJECTS: &str = "
                                 ELSE true END
     FROM project WHERE deleted_at IS NULL";
 
+/// The same without locks.
+const SHARE_PROJECTS_UNLOCKED: &str =
+    "SELECT name, settings, true FROM project WHERE deleted_at IS NULL";
+
 /// The submitters that have queued tasks: each is found with one step in the index.
 const SHARE_QUEUED: &str = "
     WITH RECURSIVE waiting_submitter (number) AS (
@@ -242,10 +246,20 @@ pub(super) struct ShareStatements {
 }
 
 impl ShareStatements {
+    /// For the assignment of tasks.
     pub(super) async fn prepare(client: &Client) -> Result<Self, Error> {
+        Self::prepare_with(client, SHARE_PROJECTS).await
+    }
+
+    /// For counting: no project is locked.
+    pub(super) async fn prepare_unlocked(client: &Client) -> Result<Self, Error> {
+        Self::prepare_with(client, SHARE_PROJECTS_UNLOCKED).await
+    }
+
+    async fn prepare_with(client: &Client, projects: &str) -> Result<Self, Error> {
         let running = share_running_query();
         let (projects, queued, running, costs) = tokio::try_join!(
-            client.prepare(SHARE_PROJECTS),
+            client.prepare(projects),
             client.prepare(SHARE_QUEUED),
             client.prepare(&running),
             client.prepare(SHARE_COSTS)

@@ -3,7 +3,7 @@
 use selvedge_core::model::TaskId;
 
 use super::PostgresHub;
-use super::assignments::{AssignmentJob, AssignmentResult};
+use super::assignments::{AssignmentJob, AssignmentResult, count_assignable};
 use super::columns::{self, LEDGER_SUMS, NOW, PostgresColumns, ROW_COLUMNS, VIEW_COLUMNS};
 use super::{list, retention, task_queries};
 use crate::hub::change::{ChangeOutcome, TaskChange};
@@ -26,6 +26,13 @@ impl Queue for PostgresHub {
                 AssignmentResult::Assigned(granted) => Ok(granted),
                 AssignmentResult::Expired(_) => Err(HubStoreError::Stopping),
             }
+        })
+    }
+
+    fn count_assignable(&self, want: PollRequest) -> StoreFuture<'_, u64> {
+        Box::pin(async move {
+            let client = self.pool.get().await?;
+            Ok(count_assignable(&client, &want).await?)
         })
     }
 

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/006_retries.sql"),
     include_str!("migrations/007_people.sql"),
     include_str!("migrations/008_projects.sql"),
+    include_str!("migrations/009_objects.sql"),
 ];
 /// Pages in the log after which a commit triggers a checkpoint.
 const CHECKPOINT_PAGES: u32 = 16_000;

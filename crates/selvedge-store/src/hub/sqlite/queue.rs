@@ -15,7 +15,7 @@ use super::{SqliteHub, access, projects, reader_pool, reports, task_queries};
 use crate::hub::apply::apply;
 use crate::hub::change::{ChangeOutcome, TaskChange};
 use crate::hub::error::HubStoreError;
-use crate::hub::fair_share::{FairShare, Submitter, SubmitterQueue};
+use crate::hub::fair_share::{FairShare, Submitter, SubmitterQueue, open_submitters};
 use crate::hub::rows::{
     Assignment, ListFilter, ListPage, LogLine, NewTask, Overview, PollRequest, SubmitOutcome,
     TaskRecord, TaskView,
@@ -75,6 +75,17 @@ impl Queue for SqliteHub {
                 granted.extend(given);
             }
             Ok(granted)
+        }))
+    }
+
+    fn count_assignable(&self, want: PollRequest) -> StoreFuture<'_, u64> {
+        let clock = self.clock.clone();
+        Box::pin(self.read(move |db| {
+            let submitters = projects::queued_submitters(db)?;
+            let mut share = projects::load_share(db, &submitters, clock.now())?;
+            let open = open_submitters(&want, &submitters, &share);
+            let chosen = share.choose(waiting_tasks(db, &want, &open)?, want.slots);
+            Ok(u64::try_from(chosen.len()).unwrap_or(u64::MAX))
         }))
     }
 
@@ -292,19 +303,8 @@ fn assign_tasks(
     now: i64,
     rules: &LeaseRules,
 ) -> Result<Vec<Assignment>, HubStoreError> {
-    let serves = |submitter: &&Submitter| {
-        want.project
-            .as_ref()
-            .is_none_or(|own| *own == submitter.project)
-    };
-    let submitters = submitters
-        .iter()
-        .filter(serves)
-        .map(|submitter| submitter.number);
-    let submitters: Vec<i64> = submitters
-        .filter(|submitter| share.may_run(*submitter))
-        .collect();
-    let chosen = share.choose(waiting_tasks(db, want, &submitters)?, want.slots);
+    let open = open_submitters(want, submitters, share);
+    let chosen = share.choose(waiting_tasks(db, want, &open)?, want.slots);
     let mut query = db.prepare_cached(&format!(
         "SELECT {ROW_COLUMNS}, (SELECT body FROM task_body b WHERE b.task_no = task.task_no) AS body FROM task
          WHERE task_no = ?1"

@@ -6,8 +6,8 @@ use selvedge_core::model::{AttemptEnd, Cost, CostSource, MicroUsd, TaskId, Usage
 use selvedge_protocol::lease::LeaseInput;
 use selvedge_protocol::{AttemptClosing, CostEntry, EntryKind, FileRef};
 use selvedge_store::hub::{
-    AuditActor, BlobState, ChangeAnswer, HubStore, ListFilter, NewApiToken, RevokeOutcome,
-    SubmitOutcome, TaskChange,
+    AuditActor, BlobObject, BlobPart, BlobState, ChangeAnswer, HubStore, HubStoreError, ListFilter,
+    NewApiToken, NewBlobChunk, RevokeOutcome, SubmitOutcome, TaskChange,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -29,7 +29,7 @@ fn hash(bytes: &[u8]) -> String {
 async fn append_blob(store: &dyn HubStore, bytes: &[u8]) -> String {
     let (name, size) = (hash(bytes), bytes.len() as u64);
     let state = store
-        .append(name.clone(), 0, size, bytes.to_vec())
+        .append(name.clone(), 0, size, bytes.to_vec().into())
         .await
         .unwrap();
     assert_eq!(state, BlobState::Complete { size });
@@ -41,7 +41,7 @@ pub(super) async fn blob_upload_is_resumed_and_verified(fixture: StoreFixture) {
     let name = hash(b"abcdef");
     let append = async |offset: u64, total: u64, chunk: &[u8]| {
         store
-            .append(name.clone(), offset, total, chunk.to_vec())
+            .append(name.clone(), offset, total, chunk.to_vec().into())
             .await
             .unwrap()
     };
@@ -60,7 +60,7 @@ pub(super) async fn blob_upload_is_resumed_and_verified(fixture: StoreFixture) {
         "begun anew"
     );
     assert_eq!(
-        store.bytes(name.clone(), 0).await.unwrap(),
+        store.blob_part(name.clone(), 0).await.unwrap(),
         None,
         "not whole"
     );
@@ -82,27 +82,141 @@ pub(super) async fn blob_upload_is_resumed_and_verified(fixture: StoreFixture) {
     );
     let mut read = Vec::new();
     loop {
-        let more = store
-            .bytes(name.clone(), read.len() as u64)
-            .await
-            .unwrap()
-            .unwrap();
+        let part = store.blob_part(name.clone(), read.len() as u64).await;
+        let Some(BlobPart::Bytes(more)) = part.unwrap() else {
+            panic!("bytes in the database");
+        };
         if more.is_empty() {
             break;
         }
         read.extend(more);
     }
     assert_eq!(read, b"abcdef");
-    assert_eq!(store.bytes(name.clone(), 4).await.unwrap().unwrap(), b"ef");
+    assert_eq!(
+        store.blob_part(name.clone(), 4).await.unwrap(),
+        Some(BlobPart::Bytes(b"ef".to_vec()))
+    );
     // Concurrent uploads have the same result.
     let other = vec![7u8; 100_000];
-    let all = (0..8).map(|_| store.append(hash(&other), 0, 100_000, other.clone()));
+    let all = (0..8).map(|_| store.append(hash(&other), 0, 100_000, other.clone().into()));
     let states = poll_in_order(all).await;
     assert_eq!(states, vec![BlobState::Complete { size: 100_000 }; 8]);
     let absent = hash(b"absent");
     assert_eq!(
         store.missing(vec![name, absent.clone()]).await.unwrap(),
         [absent]
+    );
+}
+
+pub(super) async fn objects_are_deleted_only_when_nothing_refers_to_them(fixture: StoreFixture) {
+    const HOUR_MS: i64 = 3_600_000;
+    let store = fixture.open().await;
+    let name = hash(b"abcdef");
+    let chunk = |key: &str, bytes: &[u8]| NewBlobChunk {
+        bytes: bytes.to_vec(),
+        object: Some(BlobObject {
+            key: key.to_owned(),
+            size: bytes.len() as u64,
+            digest: hash(bytes),
+        }),
+    };
+    let append =
+        async |offset: u64, chunk: NewBlobChunk| store.append(name.clone(), offset, 6, chunk).await;
+    let reserve = async |key: &str| store.reserve_object(key.to_owned(), HOUR_MS).await.unwrap();
+    let unused = async || {
+        let mut keys = store.claim_unused_objects(-1, 100).await.unwrap();
+        keys.sort();
+        store.forget_objects(keys.clone()).await.unwrap();
+        keys
+    };
+    assert!(!store.has_objects().await.unwrap());
+    for key in ["a", "b", "c", "d", "e"] {
+        reserve(key).await;
+    }
+    assert!(unused().await.is_empty(), "reserved");
+    assert_eq!(
+        append(0, chunk("a", b"abc")).await.unwrap(),
+        BlobState::Partial { offset: 3 }
+    );
+    // Another upload of the same bytes: its object is not used.
+    assert_eq!(
+        append(2, chunk("b", b"cd")).await.unwrap(),
+        BlobState::OffsetMismatch { offset: 3 }
+    );
+    assert_eq!(unused().await, ["b"]);
+    // Begun again with wrong bytes.
+    assert_eq!(
+        append(0, chunk("c", b"ab")).await.unwrap(),
+        BlobState::Partial { offset: 2 }
+    );
+    assert_eq!(
+        append(2, chunk("d", b"cdeX")).await.unwrap(),
+        BlobState::WrongHash
+    );
+    assert_eq!(unused().await, ["a", "c", "d"]);
+    assert_eq!(store.count_unused_objects().await.unwrap(), 0);
+    // The beginning is in the database: the hub got an object store meanwhile.
+    let in_database = b"ab".to_vec().into();
+    assert_eq!(
+        append(0, in_database).await.unwrap(),
+        BlobState::Partial { offset: 2 }
+    );
+    reserve("f").await;
+    assert_eq!(
+        append(2, chunk("f", b"cdef")).await.unwrap(),
+        BlobState::OffsetMismatch { offset: 0 }
+    );
+    assert_eq!(unused().await, ["f"]);
+    reserve("g").await;
+    append(0, chunk("e", b"abc")).await.unwrap();
+    assert_eq!(
+        append(3, chunk("g", b"def")).await.unwrap(),
+        BlobState::Complete { size: 6 }
+    );
+    assert!(store.has_objects().await.unwrap());
+    let part = store.blob_part(name.clone(), 4).await.unwrap();
+    let object = chunk("g", b"def").object.unwrap();
+    assert_eq!(part, Some(BlobPart::Object { object, skip: 1 }));
+    assert_eq!(
+        store.blob_part(name.clone(), 6).await.unwrap(),
+        Some(BlobPart::Bytes(Vec::new()))
+    );
+    // Stored already.
+    reserve("h").await;
+    assert_eq!(
+        append(0, chunk("h", b"abc")).await.unwrap(),
+        BlobState::Complete { size: 6 }
+    );
+    assert_eq!(unused().await, ["h"]);
+    while store.purge_expired(-60_000, 10).await.unwrap() > 0 {}
+    assert_eq!(
+        store.blob_state(name.clone()).await.unwrap(),
+        BlobState::Missing
+    );
+    assert_eq!(unused().await, ["e", "g"]);
+    // Written too late: the object may be deleted already.
+    store.reserve_object("late".to_owned(), -1).await.unwrap();
+    assert_eq!(store.count_unused_objects().await.unwrap(), 1);
+    assert_eq!(
+        store.claim_unused_objects(HOUR_MS, 100).await.unwrap(),
+        ["late"]
+    );
+    let late = append(0, chunk("late", b"abc")).await;
+    assert!(
+        matches!(late, Err(HubStoreError::ReservationExpired)),
+        "{late:?}"
+    );
+    assert_eq!(
+        store.blob_state(name.clone()).await.unwrap(),
+        BlobState::Missing
+    );
+    assert!(
+        store
+            .claim_unused_objects(HOUR_MS, 100)
+            .await
+            .unwrap()
+            .is_empty(),
+        "claimed"
     );
 }
 

@@ -69,6 +69,7 @@ over_both!(
     access::audit_log_records_the_person_of_every_change,
     access::audit_log_records_who_did_what_and_is_never_changed,
     kept::blob_upload_is_resumed_and_verified,
+    kept::objects_are_deleted_only_when_nothing_refers_to_them,
     kept::tokens_are_found_by_hash_until_expired_or_revoked,
     kept::purge_removes_expired_data_and_keeps_tombstones,
     projects::assignment_is_fair_to_projects_and_submitters,

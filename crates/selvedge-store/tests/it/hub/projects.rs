@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::model::MicroUsd;
+use selvedge_protocol::lease::LeaseInput;
 use selvedge_protocol::{CostEntry, PersonId, ProjectSettings, ProjectUsage};
 use selvedge_store::hub::{
     Assignment, AuditAction, AuditOrder, AuditQuery, DeleteProjectOutcome, HubStore, NewApiToken,
@@ -104,8 +105,33 @@ pub(super) async fn limits_of_running_tasks_and_costs_delay_queued_tasks(fixture
         store.submit(task_of("a", submitter, number)).await.unwrap();
     }
     store.submit(task_of("b", "cleo", 10)).await.unwrap();
+    let assignable = async |project: Option<&str>, slots: usize, labels: &[&str]| {
+        let want = PollRequest {
+            project: project.map(str::to_owned),
+            ..want("", slots, labels)
+        };
+        store.count_assignable(want).await.unwrap()
+    };
+    assert_eq!(
+        assignable(None, 9, &[]).await,
+        4,
+        "three of `a`, one of `b`"
+    );
+    assert_eq!(assignable(Some("b"), 9, &[]).await, 1);
+    assert_eq!(assignable(None, 2, &[]).await, 2);
     let first = store.assign_tasks(vec![want("one", 9, &[])]).await.unwrap();
     assert_eq!(first.len(), 4, "three of `a`, one of `b`");
+    assert_eq!(assignable(None, 9, &[]).await, 0);
+    let mut labelled = task_of("b", "cleo", 11);
+    labelled.labels = vec!["gpu".to_owned()];
+    store.submit(labelled.clone()).await.unwrap();
+    assert_eq!(assignable(None, 9, &[]).await, 0, "it needs a label");
+    assert_eq!(assignable(None, 9, &["gpu", "x"]).await, 1);
+    let cancel = TaskChange::Lease(LeaseInput::Cancel {
+        by: "cleo".to_owned(),
+        reason: String::new(),
+    });
+    apply_change(store.as_ref(), labelled.task_id, cancel).await;
     assert_eq!(
         assign(store.as_ref(), want("two", 9, &[])).await,
         counts([])
