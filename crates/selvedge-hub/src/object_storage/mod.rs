@@ -20,7 +20,7 @@ use reqwest::Url;
 use selvedge_store::hub::BlobObject;
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 pub(crate) use self::blobs::{BlobStorageError, append, delete_unused_objects, read, to_hex};
@@ -40,6 +40,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const MAX_REQUESTS: usize = 64;
 /// How long the result of the last request counts as the state of the store.
 const HEALTH_TTL: Duration = Duration::from_secs(10);
+/// How long a check of the state may take: less than probes wait.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The object that checks write and read.
 const PROBE_KEY: &str = "selvedge-probe";
 const PROBE: &[u8] = b"Selvedge reads this object to check the object store.\n";
@@ -230,16 +232,27 @@ impl ObjectStorage {
             }
             health.write_fails
         };
+        let probed = timeout(PROBE_TIMEOUT, self.probe(write_fails)).await;
+        if probed.is_err() {
+            let error = ObjectStoreError::Unreachable {
+                store: self.0.store.clone(),
+                detail: format!("no answer within {} s", PROBE_TIMEOUT.as_secs()),
+            };
+            self.record(|health| &mut health.read_fails, Some(&error));
+        }
+        self.0.health.lock().is_available()
+    }
+
+    /// Sends a request whose result shows the state of the store.
+    async fn probe(&self, write_fails: bool) {
         // A write only if it is in doubt: a bucket may keep every version of an object.
-        let checked = if write_fails {
-            self.check().await
-        } else {
-            self.get(&probe_object()).await.map(drop)
+        let is_missing = || async {
+            let read = self.get(&probe_object()).await;
+            read.is_err_and(|error| error.is_about_object())
         };
-        match checked {
-            // Someone has deleted it.
-            Err(error) if error.is_about_object() => self.check().await.is_ok(),
-            checked => checked.is_ok() && self.0.health.lock().is_available(),
+        if write_fails || is_missing().await {
+            // The health has the result.
+            let _ = self.check().await;
         }
     }
 
