@@ -74,7 +74,7 @@ pub(super) enum SupervisorMessage {
 }
 
 /// A system string in JSON: text if it is valid text, otherwise its bytes.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum SystemString {
     Text(String),

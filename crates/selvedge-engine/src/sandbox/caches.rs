@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -15,6 +15,10 @@ use super::paths::{SandboxPaths, ToolCache, canonical};
 use super::plan::{PathAccess, RelocatedFolder, SandboxPlan};
 use crate::removal::remove_all;
 use crate::workspace::ResultCache;
+
+/// The cache for all tools that have no own one. Shells, prompts and editors execute what is in it, so checks share
+/// only known folders of it with the home.
+const COMMON_CACHE: &str = ".cache";
 
 /// Caches that a home may lack; sessions then get them by a variable.
 const COMMON_CACHES: &[&str] = &[".cargo", ".npm", ".cache", "go"];
@@ -86,6 +90,68 @@ impl CacheAccess {
         plan.relocated.extend(self.relocated);
     }
 
+    /// The folders that a session may write in the home.
+    pub(super) fn writable_in_home(&self) -> Vec<PathBuf> {
+        let mounted = self
+            .relocated
+            .iter()
+            .filter(|it| it.access == PathAccess::Write && it.source == it.mount_point);
+        let mounted = mounted.map(|it| PathBuf::from(&it.mount_point));
+        self.writable.iter().cloned().chain(mounted).collect()
+    }
+
+    /// Replaces the common cache of the home by a folder of the checks, except for the folders that they share with it.
+    fn separate_common_cache(
+        &mut self,
+        places: &SandboxPaths,
+        state: &Path,
+        can_mount: bool,
+        opened: &[PathBuf],
+        environment: &[EnvironmentVariable],
+    ) {
+        let Some((cache, home)) = common_cache(places, opened) else {
+            return;
+        };
+        let Ok(own) = own_common_cache(state) else {
+            return;
+        };
+        let is_below = |path: &PathBuf| path.starts_with(&home) && *path != home;
+        let shared = self.writable.iter().cloned().chain(places.shared_caches());
+        let mut shared: Vec<PathBuf> = shared.filter(is_below).collect();
+        shared.sort();
+        shared.dedup();
+        self.writable.retain(|path| !path.starts_with(&home));
+        let steering = places.steering().into_iter().map(|it| it.path);
+        let read = places.installed().into_iter().chain(steering);
+        let read = read.filter(|path| {
+            is_below(path) && path.exists() && !shared.iter().any(|it| path.starts_with(it))
+        });
+        let shared = shared.iter().map(|path| (path.clone(), PathAccess::Write));
+        let all: Vec<(PathBuf, PathAccess)> = shared
+            .chain(read.map(|path| (path, PathAccess::Read)))
+            .collect();
+        let in_own = |path: &Path| create_parents(&own, path.strip_prefix(&home).ok()?);
+        if can_mount {
+            self.relocated
+                .push(relocated_folder(&own, &home, PathAccess::Write));
+            for (path, access) in all {
+                if in_own(&path).is_some_and(|at| ensure_mount_point(&at, &path)) {
+                    self.relocated.push(relocated_folder(&path, &path, access));
+                }
+            }
+        } else if let Some(redirect) = cache.redirect {
+            for (path, access) in all {
+                if let Some(link) = in_own(&path) {
+                    create_link(&path, &link);
+                }
+                if access == PathAccess::Write {
+                    self.writable.push(path);
+                }
+            }
+            self.redirect(redirect, &own, environment);
+        }
+    }
+
     /// Sets a variable of a redirection to a folder; a value that begins with an option is appended to the existing
     /// value.
     fn redirect(
@@ -133,12 +199,14 @@ pub(super) fn check_cache_access(
     places: &SandboxPaths,
     state: &Path,
     can_mount: bool,
+    opened: &[PathBuf],
     environment: &[EnvironmentVariable],
 ) -> CacheAccess {
     let mut access = CacheAccess {
         writable: places.caches(),
         ..CacheAccess::default()
     };
+    access.separate_common_cache(places, state, can_mount, opened, environment);
     let own = state.join(CHECKS_FOLDER);
     let incomplete = places.incomplete_caches().into_iter();
     let incomplete = incomplete.filter(|_| !can_mount).map(|cache| (cache, true));
@@ -174,16 +242,47 @@ fn link_installed(installed: &[PathBuf], home: &Path, folder: &Path) {
     }
 }
 
+/// The common cache of the home and its path, unless a session may write it or something around it anyway.
+fn common_cache(places: &SandboxPaths, opened: &[PathBuf]) -> Option<(ToolCache, PathBuf)> {
+    let mut caches = places.tool_caches().into_iter();
+    let cache = caches.find(|cache| cache.name == COMMON_CACHE)?;
+    let home = canonical(cache.path.clone())?;
+    let is_opened = opened
+        .iter()
+        .any(|open| home.starts_with(open) || open.starts_with(&home));
+    (!is_opened).then_some((cache, home))
+}
+
+/// The checks' folder in place of the common cache.
+fn own_common_cache(state: &Path) -> io::Result<PathBuf> {
+    let own = state.join(CHECKS_FOLDER).join(folder_name(COMMON_CACHE));
+    make_private(&own)?;
+    own.canonicalize()
+}
+
 /// The caches of checks that contain compiled code and results. If the home lacks a common cache, it is below
 /// Selvedge's state directory.
 pub(super) fn find_result_caches(
     places: &SandboxPaths,
     state: &Path,
     workspace: &Path,
+    opened: &[PathBuf],
 ) -> Vec<ResultCache> {
+    let separate = common_cache(places, opened)
+        .and_then(|(cache, home)| Some((cache.path, home, own_common_cache(state).ok()?)));
     let names = names_in(workspace);
     let missing: Vec<ToolCache> = missing_common_caches(places).collect();
     let found = places.results().into_iter().filter_map(|(path, endings)| {
+        // In the checks' own folder it begins empty.
+        if let Some((cache, home, own)) = separate.as_ref().filter(|_| !path.exists())
+            && let Ok(below) = path.strip_prefix(cache)
+        {
+            make_private(&own.join(below)).ok()?;
+            return Some(ResultCache {
+                path: home.join(below),
+                is_used: false,
+            });
+        }
         let instead = missing.iter().find_map(|cache| {
             let below = path.strip_prefix(&cache.path).ok()?;
             let folder = state.join(CHECKS_FOLDER).join(folder_name(cache.name));
@@ -259,7 +358,7 @@ pub(super) fn agent_cache_access(
     access
 }
 
-fn relocated_folder(source: &Path, place: &Path, access: PathAccess) -> RelocatedFolder {
+pub(super) fn relocated_folder(source: &Path, place: &Path, access: PathAccess) -> RelocatedFolder {
     RelocatedFolder {
         source: source.as_os_str().into(),
         mount_point: place.as_os_str().into(),
@@ -269,7 +368,7 @@ fn relocated_folder(source: &Path, place: &Path, access: PathAccess) -> Relocate
 
 /// The path below an agent's folder, after creating the folders above it. `None` if the agent has replaced one of them
 /// by a link or a file: nothing that an agent wrote is followed.
-fn create_parents(own: &Path, below: &Path) -> Option<PathBuf> {
+pub(super) fn create_parents(own: &Path, below: &Path) -> Option<PathBuf> {
     let mut folder = own.to_owned();
     for part in below.parent()? {
         folder.push(part);
@@ -282,13 +381,13 @@ fn create_parents(own: &Path, below: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a file or folder can be mounted there; a missing mount point is created. A session without mounts may have
-/// left a link.
-fn ensure_mount_point(at: &Path, source: &Path) -> bool {
+/// left a link, and an agent something of another kind.
+pub(super) fn ensure_mount_point(at: &Path, source: &Path) -> bool {
     let found = || fs::symlink_metadata(at);
-    if found().is_ok_and(|found| found.is_symlink()) {
-        let _ = fs::remove_file(at);
-    }
     let is_folder = source.is_dir();
+    if found().is_ok_and(|found| found.is_symlink() || found.is_dir() != is_folder) {
+        let _ = remove_all(at);
+    }
     let _ = if is_folder {
         fs::create_dir(at)
     } else {
@@ -338,12 +437,16 @@ pub(super) fn copy_private(file: &Path, root: &Path) -> io::Result<PathBuf> {
     let name = file.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let copy = root.join(name);
     let mut new = tempfile::NamedTempFile::new_in(root)?;
-    io::copy(&mut fs::File::open(file)?, &mut new)?;
+    let mut old = fs::File::open(file)?;
+    io::copy(&mut old, &mut new)?;
+    let mode = old.metadata()?.permissions().mode() & 0o700;
+    new.as_file()
+        .set_permissions(fs::Permissions::from_mode(mode | 0o600))?;
     new.persist(&copy)?;
     Ok(copy)
 }
 
-fn make_private(folder: &Path) -> io::Result<()> {
+pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -356,12 +459,8 @@ pub(super) fn agent_caches_folder(state: &Path, workspace: &Path) -> PathBuf {
     state.join(AGENTS_FOLDER).join(name)
 }
 
-/// Marks a folder as used, fills a new one, and removes unused ones beside it. Blocks.
-pub(super) fn prepare_agent_caches(
-    places: &SandboxPaths,
-    root: &Path,
-    workspace: &Path,
-) -> io::Result<()> {
+/// Marks a folder as used, and removes unused ones beside it. Blocks.
+pub(super) fn mark_agent_caches(root: &Path, workspace: &Path) -> io::Result<()> {
     make_private(root)?;
     fs::write(
         root.join(WORKSPACE_FILE),
@@ -376,6 +475,15 @@ pub(super) fn prepare_agent_caches(
             let _ = remove_all(&folder.path);
         }
     }
+    Ok(())
+}
+
+/// Fills a new folder. Blocks.
+pub(super) fn seed_agent_caches(
+    places: &SandboxPaths,
+    root: &Path,
+    workspace: &Path,
+) -> io::Result<()> {
     if root.join(SEEDED_MARKER).exists() {
         return Ok(());
     }

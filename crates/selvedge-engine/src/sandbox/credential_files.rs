@@ -43,6 +43,33 @@ pub(super) fn has_credentials(path: &Path) -> bool {
         || Redactor::default().redact_text(&text) != text
 }
 
+/// Whether a shell script must be hidden: it sets a secret, or contains one.
+pub(super) fn sets_secrets(path: &Path) -> bool {
+    let Ok(bytes) = fs::read(path) else {
+        return false;
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().map(str::trim);
+    let mut lines = lines.filter(|line| !line.starts_with('#') && !line.starts_with("alias "));
+    let assigns = |line: &str| {
+        let words = line.split(|c: char| c.is_whitespace() || c == ';');
+        let mut words = words.filter(|word| !word.is_empty()).peekable();
+        if words.peek() == Some(&"set") {
+            // In fish: `set -gx NAME value`.
+            let mut rest = words.skip(1).skip_while(|word| word.starts_with('-'));
+            return is_secret(
+                rest.next().unwrap_or_default(),
+                rest.next().unwrap_or_default(),
+            );
+        }
+        words.any(|word| {
+            let pair = word.split_once('=');
+            pair.is_some_and(|(name, value)| is_secret(name, value) && !value.starts_with('`'))
+        })
+    };
+    lines.any(assigns) || Redactor::default().redact_text(&text) != text
+}
+
 fn is_setting(line: &str) -> bool {
     line.starts_with(['[', '<', '{', '-']) || line.contains(['=', ':'])
 }
@@ -150,6 +177,33 @@ mod tests {
             "org.gradle.caching=true\n",
             "[source.own]\nregistry = \"sparse+https://crates.example.org/index/\"\n",
             "[user]\n\tname = Person\n\tsigningKey = ABCD\n[url \"ssh://git@example.org/\"]\n",
+        ] {
+            assert!(!is_hidden(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn scripts_that_set_secrets_are_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".profile");
+        let is_hidden = |text: &str| {
+            fs::write(&path, text).unwrap();
+            sets_secrets(&path)
+        };
+        for text in [
+            "export NPM_TOKEN=abcdef\n",
+            "umask 022; export A=b DB_PASSWORD='word'\n",
+            "if true; then\n\tAPI_KEY=abcdef make\nfi\n",
+            "set -gx GITHUB_TOKEN abcdef\n",
+        ] {
+            assert!(is_hidden(text), "{text}");
+        }
+        for text in [
+            "",
+            "# export NPM_TOKEN=abcdef\n",
+            "export PATH=$HOME/bin:$PATH\nset -o vi\nset fish_greeting hello\n",
+            "export NPM_TOKEN=$(pass npm)\nexport OTHER_TOKEN=`pass other`\n",
+            "alias token='pass show token'\n",
         ] {
             assert!(!is_hidden(text), "{text}");
         }

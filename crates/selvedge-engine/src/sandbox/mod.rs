@@ -9,6 +9,7 @@
 //! is never without a sandbox unless that is reported.
 
 mod accounts;
+mod agent_folders;
 mod bubblewrap;
 mod caches;
 mod container;
@@ -25,6 +26,7 @@ mod portable;
 mod probe;
 mod probe_cache;
 mod seccomp;
+mod secret_file_names;
 mod setup;
 mod temporary_paths;
 
@@ -162,14 +164,19 @@ impl WorkspaceSandbox {
         } else {
             (repository, None)
         };
+        let (private, shared): (Vec<PathBuf>, Vec<PathBuf>) = of_agent
+            .iter()
+            .cloned()
+            .partition(|path| self.can_be_private(path));
         let opened: Vec<PathBuf> = here
             .into_iter()
             .chain(own.writable.iter().cloned())
             .chain(writable_repository)
-            .chain(of_agent.iter().cloned())
+            .chain(shared)
             .chain(command.writable_paths.iter().cloned().filter_map(canonical))
             .collect();
-        let caches = self.cache_access(command, works_here, &opened);
+        let caches = self.cache_access(command, works_here, &opened, &of_agent);
+        let agent_mounts = self.agent_mounts(&private, works_here);
         let home = own.paths.own_home();
         let other_homes = own.paths.other_homes.iter();
         let homes: Vec<PathBuf> = home.iter().chain(other_homes).cloned().collect();
@@ -195,8 +202,20 @@ impl WorkspaceSandbox {
             .chain(own.paths.other_agents_paths(command.agent, program))
             .chain(canonical(own.state.clone()))
             .chain(homes.iter().filter(|_| strict).cloned())
+            .chain(
+                own.paths
+                    .secret_files()
+                    .iter()
+                    .filter(|path| {
+                        let is_open = |it: &PathBuf| path.starts_with(it);
+                        path.exists()
+                            && !of_agent.iter().any(is_open)
+                            && !own.writable.iter().any(is_open)
+                    })
+                    .cloned(),
+            )
             // Paths from the user's settings exist; caches are not among them.
-            .filter(|path| !opened.contains(path));
+            .filter(|path| !opened.contains(path) && !of_agent.contains(path));
         let is_seen =
             |path: &PathBuf| match (&own.verification_room, path.strip_prefix(&own.workspace)) {
                 // A path that is hidden in a room must exist, or the mount would create it.
@@ -225,7 +244,7 @@ impl WorkspaceSandbox {
             .collect();
         let steering = self.steering_paths(&of_agent);
         let protected = self.protected_paths(&opened, &caches.writable);
-        let missing = self.missing_paths(&steering, &of_agent, &caches.writable);
+        let missing = self.missing_paths(&steering, &opened, &caches.writable_in_home());
         let copies = self.copy_agent_settings(&of_agent, works_here);
         let mut plan = SandboxPlan {
             backend: own.backend,
@@ -248,7 +267,8 @@ impl WorkspaceSandbox {
         let variables = redirect.into_iter().chain(caches.variables.iter().cloned());
         let variables = variables.collect();
         caches.add_to_plan(&mut plan);
-        plan.relocated.extend(copies);
+        plan.relocated
+            .extend(copies.into_iter().chain(agent_mounts));
         if own.backend == SandboxBackend::Bubblewrap {
             add_links(&mut plan, links);
         }
@@ -331,15 +351,17 @@ impl WorkspaceSandbox {
     fn missing_paths(
         &self,
         steering: &[SteeringPath],
-        of_agent: &[PathBuf],
+        opened: &[PathBuf],
         caches: &[PathBuf],
     ) -> Vec<MissingPath> {
         let own = &*self.inner;
         if own.backend == SandboxBackend::Landlock {
             return Vec::new();
         }
-        let writable: Vec<&PathBuf> = of_agent
+        let is_users = |path: &&PathBuf| !own.writable.contains(path);
+        let writable: Vec<&PathBuf> = opened
             .iter()
+            .filter(is_users)
             .chain(caches)
             .filter(|folder| !folder.starts_with(&own.state) && folder.is_dir())
             .collect();
@@ -356,6 +378,31 @@ impl WorkspaceSandbox {
                 is_folder: it.is_folder,
             })
             .collect()
+    }
+
+    /// Whether a session can get a private folder in place of an agent's one: not if it is a part of what the session works
+    /// on, or of what the user has opened.
+    fn can_be_private(&self, folder: &Path) -> bool {
+        let own = &*self.inner;
+        let mut opened = own.writable.iter().chain([&own.workspace]);
+        self.has_mounts()
+            && folder.is_dir()
+            && !opened.any(|it| folder.starts_with(it) || it.starts_with(folder))
+    }
+
+    /// The mounts in place of an agent's folders. If one cannot be made, the folder is read-only, and the agent reports
+    /// what it cannot write.
+    fn agent_mounts(&self, folders: &[PathBuf], works_here: bool) -> Vec<RelocatedFolder> {
+        let own = &*self.inner;
+        if folders.is_empty() {
+            return Vec::new();
+        }
+        let root = own.agent_caches.join(caches::agents_folder(works_here));
+        let (steering, logins) = (own.paths.steering(), own.paths.logins());
+        let mounts = folders
+            .iter()
+            .filter_map(|folder| agent_folders::mounts(folder, &root, &steering, &logins).ok());
+        mounts.flatten().collect()
     }
 
     /// Files among an agent's paths that it rewrites in every session and that also name programs to run: the session
@@ -407,17 +454,20 @@ impl WorkspaceSandbox {
         command: &SessionCommand,
         works_here: bool,
         opened: &[PathBuf],
+        of_agent: &[PathBuf],
     ) -> CacheAccess {
         let own = &*self.inner;
+        let opened = [opened, of_agent].concat();
         let can_mount = own.backend != SandboxBackend::Landlock;
         match own.sessions {
             _ if own.profile == SandboxProfile::Strict => CacheAccess::default(),
             SessionKind::Check => {
-                caches::check_cache_access(&own.paths, &own.state, can_mount, &command.env)
+                let environment = &command.env;
+                caches::check_cache_access(&own.paths, &own.state, can_mount, &opened, environment)
             }
             SessionKind::Agent => {
                 let root = own.agent_caches.join(caches::agents_folder(works_here));
-                caches::agent_cache_access(&own.paths, &root, can_mount, opened, &command.env)
+                caches::agent_cache_access(&own.paths, &root, can_mount, &opened, &command.env)
             }
         }
     }
@@ -428,7 +478,13 @@ impl WorkspaceSandbox {
         if own.profile == SandboxProfile::Strict {
             return Vec::new();
         }
-        let mut found = caches::find_result_caches(&own.paths, &own.state, &own.workspace);
+        let opened: Vec<PathBuf> = own
+            .writable
+            .iter()
+            .chain([&own.workspace])
+            .cloned()
+            .collect();
+        let mut found = caches::find_result_caches(&own.paths, &own.state, &own.workspace, &opened);
         found.retain(|cache| {
             let holds_workspace = own.workspace.starts_with(&cache.path);
             !holds_workspace && !cache.path.starts_with(&own.workspace)
@@ -440,9 +496,12 @@ impl WorkspaceSandbox {
     /// no longer need them. Blocks.
     pub(crate) fn prepare_caches(&self) {
         let own = &*self.inner;
-        if own.sessions == SessionKind::Agent && own.profile != SandboxProfile::Strict {
+        if own.sessions == SessionKind::Agent {
             // An agent with empty caches downloads again.
-            let _ = caches::prepare_agent_caches(&own.paths, &own.agent_caches, &own.workspace);
+            let _ = caches::mark_agent_caches(&own.agent_caches, &own.workspace);
+            if own.profile != SandboxProfile::Strict {
+                let _ = caches::seed_agent_caches(&own.paths, &own.agent_caches, &own.workspace);
+            }
         }
     }
 }

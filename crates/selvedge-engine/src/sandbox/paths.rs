@@ -7,12 +7,13 @@ use std::fs::{self, DirBuilder};
 use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use selvedge_core::model::{AgentKind, PRECONFIGURED_PROGRAMS};
 
 use super::accounts;
-use super::credential_files::has_credentials;
+use super::credential_files::{has_credentials, sets_secrets};
+use super::secret_file_names::find_secret_files;
 use super::temporary_paths::is_temporary_folder;
 use crate::environment::EnvironmentMap;
 
@@ -59,6 +60,11 @@ const RELOCATED_PREFIXES: &[(&str, &str)] = &[
 /// Variables that name a folder of installed programs: agents may read it, and checks may write it.
 const INSTALL_VARIABLES: &[&str] = &["COREPACK_HOME", "VIRTUAL_ENV"];
 
+/// Agents without a preset that keep data in the home.
+const OTHER_PROGRAMS: [&str; 8] = [
+    "crush", "kiro", "cline", "auggie", "kimi", "kilocode", "vibe", "grok",
+];
+
 /// How many entries of a folder of the search path are examined.
 const MAX_LINKS: usize = 2_000;
 
@@ -95,6 +101,8 @@ pub(super) struct SandboxPaths {
     /// Further homes whose files the session could read.
     pub(super) other_homes: Vec<PathBuf>,
     environment: EnvironmentMap,
+    /// Files that are hidden because of their names. They are searched once for each run.
+    secret_files: Arc<OnceLock<Vec<PathBuf>>>,
 }
 
 /// One cache of a tool.
@@ -129,6 +137,7 @@ impl SandboxPaths {
             home,
             other_homes,
             environment,
+            secret_files: Arc::default(),
         }
     }
 
@@ -136,11 +145,45 @@ impl SandboxPaths {
     pub(super) fn masked(&self) -> Vec<PathBuf> {
         let socket = absolute_path_variable(&self.environment, "SSH_AUTH_SOCK");
         let settings = self.existing_anywhere("masked if credentials").into_iter();
+        let scripts = self
+            .existing_anywhere("masked if secrets are set")
+            .into_iter();
         let listed = self.existing_anywhere("masked").into_iter();
         listed
             .chain(settings.filter(|path| path.is_file() && has_credentials(path)))
+            .chain(scripts.filter(|path| path.is_file() && sets_secrets(path)))
             .chain(socket.and_then(canonical))
             .collect()
+    }
+
+    /// Files and folders of the homes whose names say that they hold secrets, except in folders of tools and agents,
+    /// which are listed.
+    pub(super) fn secret_files(&self) -> &[PathBuf] {
+        self.secret_files.get_or_init(|| {
+            let listed = ["masked", "installed", "toolchains"];
+            let listed = agent_names().chain(listed);
+            let skipped: BTreeSet<PathBuf> = listed
+                .flat_map(|section| self.existing_anywhere(section))
+                .chain(self.caches())
+                .chain(self.search_path().into_iter().filter_map(canonical))
+                .chain(self.linked_programs().into_iter().map(|(path, ..)| path))
+                .collect();
+            let homes = self.own_home().into_iter();
+            let homes = homes.chain(self.other_homes.iter().cloned());
+            homes
+                .flat_map(|home| find_secret_files(&home, &skipped))
+                .collect()
+        })
+    }
+
+    /// Files with the logins of agents.
+    pub(super) fn logins(&self) -> Vec<PathBuf> {
+        self.existing("logins")
+    }
+
+    /// Folders of the cache for all other tools that checks share with the home.
+    pub(super) fn shared_caches(&self) -> Vec<PathBuf> {
+        self.existing("shared caches")
     }
 
     /// Paths in the hidden folder of services that programs need.
@@ -484,7 +527,7 @@ fn join_nonempty(path: PathBuf, rest: &Path) -> PathBuf {
 /// The names of the sections that list an agent's paths.
 fn agent_names() -> impl Iterator<Item = &'static str> {
     let kinds = AgentKind::ALL.into_iter().map(AgentKind::name);
-    kinds.chain(PRECONFIGURED_PROGRAMS)
+    kinds.chain(PRECONFIGURED_PROGRAMS).chain(OTHER_PROGRAMS)
 }
 
 /// The sections with an agent's paths.

@@ -162,7 +162,8 @@ fn content_for(path: &Path) -> String {
     }
 }
 
-fn create_file(path: &Path) -> io::Result<()> {
+/// Creates a placeholder of a file.
+pub(super) fn create_file(path: &Path) -> io::Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)

@@ -144,7 +144,7 @@ fn caches_mounts_and_links_replace_each_other() {
 fn caches_of_checks_are_those_of_the_home() {
     let fixture = CachesFixture::new(&[".cargo/x"]);
     let state = fixture.root.join("state");
-    let access = check_cache_access(&fixture.places, &state, true, &[]);
+    let access = check_cache_access(&fixture.places, &state, true, &[], &[]);
     assert!(access.writable.contains(&fixture.home(".cargo")));
     assert_eq!(variable(&access, "CARGO_HOME"), None);
     let cache = variable(&access, "XDG_CACHE_HOME").unwrap();
@@ -157,12 +157,12 @@ fn caches_seeds_are_copied_once() {
     let (work, own) = (fixture.root.join("work"), fixture.root.join("all/own"));
     fs::create_dir(work.join("crates")).unwrap();
     fs::write(work.join("crates/Cargo.toml"), "").unwrap();
-    prepare_agent_caches(&fixture.places, &own, &work).unwrap();
+    seed_agent_caches(&fixture.places, &own, &work).unwrap();
     let copy = own.join(WORK_FOLDER).join("cargo/registry/cache/i/a.crate");
     assert_eq!(fs::read_to_string(&copy).unwrap(), "home");
     assert!(!own.join(WORK_FOLDER).join("npm").exists());
     fs::write(&copy, "the agent's").unwrap();
-    prepare_agent_caches(&fixture.places, &own, &work).unwrap();
+    seed_agent_caches(&fixture.places, &own, &work).unwrap();
     assert_eq!(fs::read_to_string(&copy).unwrap(), "the agent's");
 }
 
@@ -185,7 +185,7 @@ fn caches_of_missing_workspaces_are_removed() {
         record.set_modified(old).unwrap();
     }
     let own = all.join("own");
-    prepare_agent_caches(&fixture.places, &own, &fixture.root.join("work")).unwrap();
+    mark_agent_caches(&own, &fixture.root.join("work")).unwrap();
     let left = AgentCaches::all(&fixture.root);
     let left: Vec<_> = left.iter().map(|caches| caches.path.clone()).collect();
     assert_eq!(left, [all.join("kept"), own]);

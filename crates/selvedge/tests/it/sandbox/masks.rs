@@ -47,6 +47,12 @@ const KEPT: &[&str] = &[
     ".psql_history",
     ".var/app/org.mozilla.firefox/cookies.sqlite",
     ".config/selvedge/config.toml",
+    ".local/share/jupyter/runtime/kernel.json",
+    ".vnc/passwd",
+    // Of programs that no list knows.
+    ".new-cloud/credentials.json",
+    ".config/new-tool/auth.json",
+    "wallet.kdbx",
 ];
 
 /// Additional files that the profile `strict` hides: it shows nothing of a home except toolchains.
