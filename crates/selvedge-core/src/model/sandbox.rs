@@ -48,10 +48,14 @@ impl SandboxBackend {
             Self::Bubblewrap => &[
                 "writes to named pipes that another program reads from, in readable folders",
                 "connections to sockets outside of /run, /tmp and the folders of known services",
+                "writes of checks to caches of packages and tools, from which your own builds run code",
+                "programs with the set-user-id bit that a session leaves in the workspace",
             ],
             Self::Landlock => &[
                 "writes to settings, hooks and plug-ins in the home of the agent that runs",
                 "connections to sockets by path",
+                "writes of checks to caches of packages and tools, from which your own builds run code",
+                "programs with the set-user-id bit that a session leaves in the workspace",
             ],
             Self::Auto | Self::Podman | Self::Docker | Self::None => &[],
         }

@@ -11,7 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use super::paths::{SandboxPaths, ToolCache, canonical};
+use super::paths::{SandboxPaths, SteeringPath, ToolCache, canonical};
 use super::plan::{PathAccess, RelocatedFolder, SandboxPlan};
 use crate::removal::remove_all;
 use crate::workspace::ResultCache;
@@ -51,6 +51,14 @@ const RETENTION: Duration = Duration::from_hours(30 * 24);
 
 /// How long it is kept if its workspace is missing: a clone that will soon be created again has the same path.
 const ORPHAN_RETENTION: Duration = Duration::from_hours(1);
+
+/// The home of a check.
+pub(super) struct CheckHome<'a> {
+    pub(super) places: &'a SandboxPaths,
+    pub(super) steering: &'a [SteeringPath],
+    /// Paths that the check may write anyway.
+    pub(super) opened: &'a [PathBuf],
+}
 
 /// Access of a session to caches.
 #[derive(Debug, Default)]
@@ -103,13 +111,13 @@ impl CacheAccess {
     /// Replaces the common cache of the home by a folder of the checks, except for the folders that they share with it.
     fn separate_common_cache(
         &mut self,
-        places: &SandboxPaths,
+        check: &CheckHome<'_>,
         state: &Path,
         can_mount: bool,
-        opened: &[PathBuf],
         environment: &[EnvironmentVariable],
     ) {
-        let Some((cache, home)) = common_cache(places, opened) else {
+        let places = check.places;
+        let Some((cache, home)) = common_cache(places, check.opened) else {
             return;
         };
         let Ok(own) = own_common_cache(state) else {
@@ -121,7 +129,7 @@ impl CacheAccess {
         shared.sort();
         shared.dedup();
         self.writable.retain(|path| !path.starts_with(&home));
-        let steering = places.steering().into_iter().map(|it| it.path);
+        let steering = check.steering.iter().map(|it| it.path.clone());
         let read = places.installed().into_iter().chain(steering);
         let read = read.filter(|path| {
             is_below(path) && path.exists() && !shared.iter().any(|it| path.starts_with(it))
@@ -196,20 +204,24 @@ fn value_of<'a>(environment: &'a [EnvironmentVariable], name: &str) -> Option<&'
 /// common ones that are missing. Without mounts, nothing can be created beside a read-only file, so a cache that still
 /// lacks a folder for downloads is replaced as well.
 pub(super) fn check_cache_access(
-    places: &SandboxPaths,
+    home: &CheckHome<'_>,
     state: &Path,
     can_mount: bool,
-    opened: &[PathBuf],
     environment: &[EnvironmentVariable],
 ) -> CacheAccess {
+    let places = home.places;
     let mut access = CacheAccess {
         writable: places.caches(),
         ..CacheAccess::default()
     };
-    access.separate_common_cache(places, state, can_mount, opened, environment);
+    access.separate_common_cache(home, state, can_mount, environment);
     let own = state.join(CHECKS_FOLDER);
-    let incomplete = places.incomplete_caches().into_iter();
-    let incomplete = incomplete.filter(|_| !can_mount).map(|cache| (cache, true));
+    let incomplete = if can_mount {
+        Vec::new()
+    } else {
+        places.incomplete_caches()
+    };
+    let incomplete = incomplete.into_iter().map(|cache| (cache, true));
     let missing = missing_common_caches(places).map(|cache| (cache, false));
     for (cache, is_incomplete) in missing.chain(incomplete) {
         let Some(redirect) = cache.redirect else {

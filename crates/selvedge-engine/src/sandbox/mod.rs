@@ -175,8 +175,9 @@ impl WorkspaceSandbox {
             .chain(shared)
             .chain(command.writable_paths.iter().cloned().filter_map(canonical))
             .collect();
-        let caches = self.cache_access(command, works_here, &opened, &of_agent);
-        let agent_mounts = self.agent_mounts(&private, works_here);
+        let steering = own.paths.steering();
+        let caches = self.cache_access(command, works_here, &opened, &of_agent, &steering);
+        let agent_mounts = self.agent_mounts(&private, works_here, &steering);
         let home = own.paths.own_home();
         let other_homes = own.paths.other_homes.iter();
         let homes: Vec<PathBuf> = home.iter().chain(other_homes).cloned().collect();
@@ -242,14 +243,22 @@ impl WorkspaceSandbox {
         let shown: Vec<PathBuf> = shown
             .chain(services.into_iter().filter_map(canonical))
             .collect();
-        let steering = self.steering_paths(&of_agent);
+        let steering = self.steering_paths(steering, &of_agent);
         let protected = self.protected_paths(&opened, &caches.writable);
         let missing = self.missing_paths(&steering, &opened, &caches.writable_in_home());
+        let hidden = missing
+            .iter()
+            .map(|it| PathBuf::from(&it.path))
+            .filter(|path| {
+                // Its placeholder has the content of that file.
+                placeholders::preferred_over(path).is_some_and(|other| masked.contains(&other))
+            });
+        let hidden: Vec<PathBuf> = hidden.collect();
         let copies = self.copy_agent_settings(&of_agent, works_here);
         let mut plan = SandboxPlan {
             backend: own.backend,
             pinned: system_strings(steering.into_iter().map(|it| it.path)),
-            masked: system_strings(masked),
+            masked: system_strings(masked.into_iter().chain(hidden)),
             granted: system_strings(self.granted_paths(command)),
             missing,
             placeholder_records: self.placeholder_records().as_os_str().into(),
@@ -322,7 +331,11 @@ impl WorkspaceSandbox {
     /// Paths that run or configure programs outside, which are read-only inside of writable ones; of missing ones, the
     /// first missing folder. With Landlock, nothing can be created beside a read-only path, so folders that the user
     /// opened and the agent's own are excepted.
-    fn steering_paths(&self, of_agent: &[PathBuf]) -> Vec<SteeringPath> {
+    fn steering_paths(
+        &self,
+        steering: Vec<SteeringPath>,
+        of_agent: &[PathBuf],
+    ) -> Vec<SteeringPath> {
         let own = &*self.inner;
         let is_in = |paths: &[PathBuf], path: &Path| paths.iter().any(|it| path.starts_with(it));
         let is_excepted = |path: &Path| {
@@ -332,18 +345,19 @@ impl WorkspaceSandbox {
                 || (is_opened && own.backend == SandboxBackend::Landlock)
         };
         let placeholders = placeholders::recorded_names(&self.placeholder_records());
-        let steering = own.paths.steering().into_iter().filter_map(|it| {
-            match first_missing(&it.path, &placeholders) {
-                Some(_) if it.may_be_created => None,
-                Some(path) => Some(SteeringPath {
-                    is_folder: it.is_folder || path != it.path,
-                    path,
-                    is_missing: true,
-                    ..it
-                }),
-                None => Some(it),
-            }
-        });
+        let steering =
+            steering
+                .into_iter()
+                .filter_map(|it| match first_missing(&it.path, &placeholders) {
+                    Some(_) if it.may_be_created => None,
+                    Some(path) => Some(SteeringPath {
+                        is_folder: it.is_folder || path != it.path,
+                        path,
+                        is_missing: true,
+                        ..it
+                    }),
+                    None => Some(it),
+                });
         steering.filter(|it| !is_excepted(&it.path)).collect()
     }
 
@@ -392,16 +406,21 @@ impl WorkspaceSandbox {
 
     /// The mounts in place of an agent's folders. If one cannot be made, the folder is read-only, and the agent reports
     /// what it cannot write.
-    fn agent_mounts(&self, folders: &[PathBuf], works_here: bool) -> Vec<RelocatedFolder> {
+    fn agent_mounts(
+        &self,
+        folders: &[PathBuf],
+        works_here: bool,
+        steering: &[SteeringPath],
+    ) -> Vec<RelocatedFolder> {
         let own = &*self.inner;
         if folders.is_empty() {
             return Vec::new();
         }
         let root = own.agent_caches.join(caches::agents_folder(works_here));
-        let (steering, logins) = (own.paths.steering(), own.paths.logins());
+        let logins = own.paths.logins();
         let mounts = folders
             .iter()
-            .filter_map(|folder| agent_folders::mounts(folder, &root, &steering, &logins).ok());
+            .filter_map(|folder| agent_folders::mounts(folder, &root, steering, &logins).ok());
         mounts.flatten().collect()
     }
 
@@ -455,6 +474,7 @@ impl WorkspaceSandbox {
         works_here: bool,
         opened: &[PathBuf],
         of_agent: &[PathBuf],
+        steering: &[SteeringPath],
     ) -> CacheAccess {
         let own = &*self.inner;
         let opened = [opened, of_agent].concat();
@@ -462,8 +482,12 @@ impl WorkspaceSandbox {
         match own.sessions {
             _ if own.profile == SandboxProfile::Strict => CacheAccess::default(),
             SessionKind::Check => {
-                let environment = &command.env;
-                caches::check_cache_access(&own.paths, &own.state, can_mount, &opened, environment)
+                let home = caches::CheckHome {
+                    places: &own.paths,
+                    steering,
+                    opened: &opened,
+                };
+                caches::check_cache_access(&home, &own.state, can_mount, &command.env)
             }
             SessionKind::Agent => {
                 let root = own.agent_caches.join(caches::agents_folder(works_here));

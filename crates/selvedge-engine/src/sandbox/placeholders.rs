@@ -1,7 +1,7 @@
 //! Placeholders for missing files and folders that a session could create, and that would configure programs outside of
 //! its sandbox. A mount needs a mount point, so an empty file or folder takes the missing one's place while sessions
 //! run, read-only for them. Sessions share placeholders: each is recorded and locked, and removed after the last
-//! session, or by a later run if that session was killed. A file with other content is the user's and is kept.
+//! session, or by a later run if that session was killed. A file that was written since is the user's and is kept.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -10,11 +10,15 @@ use std::io::{self, Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::process::SystemString;
+
+/// The modification time of placeholders, which tells them from files of the user.
+const PLACEHOLDER_TIME: SystemTime = SystemTime::UNIX_EPOCH;
 
 /// Folder with the records, below Selvedge's state directory.
 pub(super) const RECORDS_FOLDER: &str = "placeholders";
@@ -149,16 +153,25 @@ fn is_linked(lock: &File, record: &Path) -> bool {
     found.is_ok_and(|(at, own)| (at.dev(), at.ino()) == (own.dev(), own.ino()))
 }
 
-/// Content of a placeholder: the shortest one that the program accepts.
-fn content_for(path: &Path) -> String {
+/// The file that a program ignores as soon as a placeholder exists: cargo prefers the old name of its settings.
+pub(super) fn preferred_over(path: &Path) -> Option<PathBuf> {
+    (path.file_name() == Some("config".as_ref())).then(|| path.with_extension("toml"))
+}
+
+/// Content of a placeholder: the shortest one that the program accepts, or that of the file which it would hide.
+fn content_for(path: &Path) -> Vec<u8> {
+    if let Some(content) = preferred_over(path).and_then(|other| fs::read(other).ok()) {
+        return content;
+    }
+
     let extension = path.extension().unwrap_or_default();
     match extension.to_str() {
-        Some("json") => "{}".to_owned(),
+        Some("json") => b"{}".to_vec(),
         Some("xml") => {
             let root = path.file_stem().unwrap_or_default().to_string_lossy();
-            format!("<{root}/>")
+            format!("<{root}/>").into_bytes()
         }
-        _ => String::new(),
+        _ => Vec::new(),
     }
 }
 
@@ -169,7 +182,8 @@ pub(super) fn create_file(path: &Path) -> io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    file.write_all(content_for(path).as_bytes())
+    file.write_all(&content_for(path))?;
+    file.set_modified(PLACEHOLDER_TIME)
 }
 
 /// Removes a placeholder, unless the user has replaced it.
@@ -177,10 +191,8 @@ fn remove_placeholder(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir(path),
         Ok(found) if found.is_file() => {
-            let content = content_for(path);
-            let is_unchanged = usize::try_from(found.len()) == Ok(content.len())
-                && fs::read(path).is_ok_and(|bytes| bytes == content.as_bytes());
-            if is_unchanged {
+            // Writing to a file changes its time.
+            if found.modified()? == PLACEHOLDER_TIME {
                 fs::remove_file(path)
             } else {
                 Ok(())
@@ -243,6 +255,22 @@ mod tests {
         drop(placeholders);
         assert_eq!(fs::read_to_string(&file).unwrap(), "[net]\n");
         assert!(folder.join("tool").exists());
+    }
+
+    /// Cargo would ignore `config.toml` as soon as `config` exists.
+    #[test]
+    fn placeholder_of_an_old_name_has_the_content_of_the_new_one() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join(".cargo");
+        let (old, new) = (folder.join("config"), folder.join("config.toml"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(&new, "[net]\n").unwrap();
+        let placeholders =
+            Placeholders::create(&[missing(&old, false)], &root.path().join("records"));
+        assert_eq!(fs::read_to_string(&old).unwrap(), "[net]\n");
+        fs::write(&new, "[build]\n").unwrap();
+        drop(placeholders);
+        assert!(!old.exists());
     }
 
     /// A killed supervisor releases its locks and does nothing else.

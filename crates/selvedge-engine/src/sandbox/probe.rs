@@ -15,6 +15,7 @@ use std::time::Duration;
 use rustix::process::{
     Pid, PidfdFlags, PidfdGetfdFlags, getppid, pidfd_getfd, pidfd_open, test_kill_process,
 };
+use rustix::thread::no_new_privs;
 use selvedge_core::model::{Restriction, SandboxBackend, SandboxReport};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
@@ -76,6 +77,8 @@ struct ProbeResults {
     reached_network: bool,
     changed_attributes: bool,
     reached_shared_memory: bool,
+    /// Whether programs with the set-user-id bit run as their owner.
+    gains_privileges: bool,
 }
 
 /// Why a sandbox does not work here.
@@ -107,6 +110,8 @@ pub(super) enum ProbeError {
     FileReadable,
     #[error("it is not effective: exit codes could be forged")]
     ExitCodesForgeable,
+    #[error("it is not effective: programs with the set-user-id bit run as their owner")]
+    PrivilegesGained,
     /// Message of an earlier probe.
     #[error("{0}")]
     Remembered(String),
@@ -199,7 +204,7 @@ fn evaluate(
     if !done.wrote_inside {
         return Err(ProbeError::WorkspaceReadOnly);
     }
-    // A sandbox has to deny at least these two.
+    // A sandbox has to deny at least these.
     if done.wrote_outside {
         let path = outside.to_owned();
         return Err(ProbeError::FileWritable { path });
@@ -209,6 +214,9 @@ fn evaluate(
     }
     if done.reached_reporter {
         return Err(ProbeError::ExitCodesForgeable);
+    }
+    if done.gains_privileges {
+        return Err(ProbeError::PrivilegesGained);
     }
     let tried = [
         (Restriction::Writes, done.wrote_outside),
@@ -353,6 +361,7 @@ impl ProbeAttempts {
                 .shared_memory
                 .as_ref()
                 .is_some_and(|file| fs::read(file).is_ok()),
+            gains_privileges: !no_new_privs().is_ok_and(|is_set| is_set),
         }
     }
 }

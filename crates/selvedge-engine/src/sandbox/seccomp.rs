@@ -38,11 +38,15 @@ const BLOCKED_SYSCALLS: &[libc::c_long] = &[
     libc::SYS_clock_adjtime,
     libc::SYS_syslog,
     libc::SYS_quotactl,
+    libc::SYS_userfaultfd,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_iopl,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_ioperm,
 ];
+
+/// Delays whoever opens the file, outside too, for up to 45 seconds.
+const F_SETLEASE: u64 = 1_024;
 
 /// Inserts characters into a terminal that another process reads.
 const TIOCSTI: u64 = 0x5412;
@@ -137,6 +141,8 @@ pub(super) fn install_filter(plan: &SandboxPlan) -> io::Result<()> {
     let is_change = condition(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
     let limits = SeccompRule::new(vec![is_other, is_change]).map_err(io::Error::other)?;
     rules.insert(libc::SYS_prlimit64, vec![limits]);
+    let lease = argument_rule(1, SeccompCmpOp::Eq, F_SETLEASE)?;
+    rules.insert(libc::SYS_fcntl, vec![lease]);
     if plan.backend == SandboxBackend::Landlock {
         requests.extend([FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR]);
         // It performs other calls without a filter.
@@ -157,6 +163,11 @@ pub(super) fn install_filter(plan: &SandboxPlan) -> io::Result<()> {
         rules.insert(libc::SYS_socket, vec![others]);
         // It would open sockets without that call.
         rules.insert(libc::SYS_io_uring_setup, Vec::new());
+    } else {
+        // Programs on the host of a virtual machine do not expect connections of builds.
+        let family = u64::try_from(libc::AF_VSOCK).unwrap_or_default();
+        let host = argument_rule(0, SeccompCmpOp::Eq, family)?;
+        rules.insert(libc::SYS_socket, vec![host]);
     }
     let requests = requests.into_iter();
     let requests = requests.map(|request| argument_rule(1, SeccompCmpOp::Eq, request));

@@ -144,7 +144,12 @@ fn caches_mounts_and_links_replace_each_other() {
 fn caches_of_checks_are_those_of_the_home() {
     let fixture = CachesFixture::new(&[".cargo/x"]);
     let state = fixture.root.join("state");
-    let access = check_cache_access(&fixture.places, &state, true, &[], &[]);
+    let home = CheckHome {
+        places: &fixture.places,
+        steering: &[],
+        opened: &[],
+    };
+    let access = check_cache_access(&home, &state, true, &[]);
     assert!(access.writable.contains(&fixture.home(".cargo")));
     assert_eq!(variable(&access, "CARGO_HOME"), None);
     let cache = variable(&access, "XDG_CACHE_HOME").unwrap();
