@@ -159,6 +159,10 @@ impl WorkspaceSandbox {
         let here = Some(own.workspace.clone()).filter(|_| works_here);
         // With mounts, only a private copy of the repository is writable.
         let repository = main_repository(&own.workspace);
+        let used: Vec<PathBuf> = [own.workspace.clone(), command.cwd.clone()]
+            .into_iter()
+            .chain(repository.clone())
+            .collect();
         let (writable_repository, readable_repository) = if self.has_mounts() {
             (None, repository)
         } else {
@@ -175,7 +179,13 @@ impl WorkspaceSandbox {
             .chain(shared)
             .chain(command.writable_paths.iter().cloned().filter_map(canonical))
             .collect();
-        let steering = own.paths.steering();
+        let mut steering = own.paths.steering();
+        // An agent may be installed in its own folder.
+        let program_file = command.argv.first().map(PathBuf::from);
+        let program_file = program_file.filter(|path| path.is_absolute());
+        let installed = program_file.and_then(canonical);
+        let installed = installed.map(|program| own.paths.installation(program));
+        steering.extend(installed.filter(|it| private.iter().any(|of| it.path.starts_with(of))));
         let caches = self.cache_access(command, works_here, &opened, &of_agent, &steering);
         let agent_mounts = self.agent_mounts(&private, works_here, &steering);
         let home = own.paths.own_home();
@@ -197,24 +207,19 @@ impl WorkspaceSandbox {
             .chain(elsewhere)
             .chain(temporary_home)
             .collect();
+        let secret_files = own.paths.secret_files().iter().cloned();
+        // Names say nothing about what a session works on.
+        let secret_files = secret_files.filter(|path| {
+            let mut used = used.iter().chain(&opened).chain(&of_agent);
+            path.exists() && !used.any(|it| path.starts_with(it) || it.starts_with(path))
+        });
         let masked = own.masked.iter().cloned().filter_map(canonical);
         let masked = masked
             .chain(own.paths.masked())
             .chain(own.paths.other_agents_paths(command.agent, program))
             .chain(canonical(own.state.clone()))
             .chain(homes.iter().filter(|_| strict).cloned())
-            .chain(
-                own.paths
-                    .secret_files()
-                    .iter()
-                    .filter(|path| {
-                        let is_open = |it: &PathBuf| path.starts_with(it);
-                        path.exists()
-                            && !of_agent.iter().any(is_open)
-                            && !own.writable.iter().any(is_open)
-                    })
-                    .cloned(),
-            )
+            .chain(secret_files)
             // Paths from the user's settings exist; caches are not among them.
             .filter(|path| !opened.contains(path) && !of_agent.contains(path));
         let is_seen =

@@ -344,6 +344,17 @@ impl SandboxPaths {
         found
     }
 
+    /// The installation of a program.
+    pub(super) fn installation(&self, program: PathBuf) -> SteeringPath {
+        let (path, is_folder, may_be_created) = self.installation_of(program);
+        SteeringPath {
+            path,
+            is_folder,
+            may_be_created,
+            is_missing: false,
+        }
+    }
+
     /// The folder of a program that is installed in a folder of its own; otherwise the program.
     fn installation_of(&self, program: PathBuf) -> (PathBuf, bool, bool) {
         let folder = program.parent().map(|folder| match folder.file_name() {

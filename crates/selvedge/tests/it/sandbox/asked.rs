@@ -86,6 +86,7 @@ fn doctor_reports_sandbox_restrictions() {
         "landlock, strict: enforces writes, secrets",
         "agents: bubblewrap, default",
         "cannot enforce: writes to named pipes",
+        "programs with the set-user-id bit that a session leaves in the workspace",
         "cannot enforce: writes to settings, hooks and plug-ins in the home of the agent",
     ] {
         assert!(doctor.contains(line), "{doctor}");

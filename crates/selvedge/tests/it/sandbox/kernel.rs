@@ -64,6 +64,32 @@ END",
     stranger.wait().unwrap();
 }
 
+/// A lease delays whoever opens the file; a socket of this family leads to the host of a virtual machine.
+fn calls_that_no_build_needs_are_refused(fixture: &SandboxFixture) {
+    fixture.write_home_file("file", "");
+    let output = fixture.check_output(
+        "python3 - <<'END'
+import fcntl, os, socket
+def refused(call, *arguments):
+    try:
+        call(*arguments)
+        print('done')
+    except OSError as error:
+        print('refused', error.errno)
+for path in [os.path.expanduser('~/file'), 'attempt.sh']:
+    if os.path.exists(path):
+        refused(fcntl.fcntl, os.open(path, os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_WRLCK)
+refused(socket.socket, socket.AF_VSOCK)
+print('gains' if 'NoNewPrivs:\t1' not in open('/proc/self/status').read() else 'end')
+END",
+    );
+    assert!(
+        output.contains("refused 1") && !output.contains("done"),
+        "{output}"
+    );
+    assert!(output.trim().ends_with("end"), "{output}");
+}
+
 /// Landlock cannot deny changes of modes outside, and the report says so.
 fn attributes_of_files_outside_cannot_be_changed(fixture: &SandboxFixture) {
     let file = fixture.env.home().join(".bashrc");
@@ -182,6 +208,7 @@ fn privileges_cannot_be_gained(fixture: &SandboxFixture) {
 }
 
 on_all!(
+    calls_that_no_build_needs_are_refused,
     signal_does_not_reach_outside_processes,
     signal_does_not_end_the_supervisor,
     mounts_cannot_be_changed,

@@ -168,6 +168,27 @@ fn masks_of_settings_depend_on_credentials(fixture: &SandboxFixture) {
     assert_eq!(fs::read_to_string(hidden).unwrap(), credential);
 }
 
+/// A workspace may be in a hidden folder and named like a secret.
+fn masks_by_name_spare_the_workspace(fixture: &SandboxFixture) {
+    let root = fixture.env.home().join(".worktrees/token-refresh");
+    fs::create_dir_all(&root).unwrap();
+    fs::rename(fixture.env.work_dir(), root.join("app")).unwrap();
+    fs::write(root.join("app/token"), "of the project").unwrap();
+    fixture.write_home_file(".worktrees/other/token", SECRET);
+    let run = [
+        "verify",
+        "--check",
+        "cat token ../../other/token; true",
+        "--format",
+        "json",
+    ];
+    let run = fixture.env.selvedge(run).dir(root.join("app"));
+    let report = run.run().json();
+    let output = report["checks"][0]["output"].as_str().unwrap();
+    assert!(output.starts_with("of the project"), "{report}");
+    assert!(!output.contains(SECRET), "{report}");
+}
+
 /// An agent of the protocol that any program may speak sees only its own files if its program's name is known.
 fn masks_follow_the_name_of_an_agent(fixture: &SandboxFixture) {
     plant(fixture, KEPT);
@@ -224,7 +245,10 @@ on_all!(
 
 // A container shows nothing of a home.
 mod settings {
-    use super::masks_of_settings_depend_on_credentials;
+    use super::{masks_by_name_spare_the_workspace, masks_of_settings_depend_on_credentials};
 
-    crate::sandbox::on_both!(masks_of_settings_depend_on_credentials);
+    crate::sandbox::on_both!(
+        masks_by_name_spare_the_workspace,
+        masks_of_settings_depend_on_credentials,
+    );
 }
