@@ -27,6 +27,19 @@ pub fn tokens(usage: &Usage) -> Option<String> {
     })
 }
 
+/// "3 failing tests fixed", or "at least" so many if a report names only the first of them.
+pub(crate) fn fixed_tests(checks: &[CheckReport]) -> Option<String> {
+    let named = checks.iter().map(|check| check.fixed_tests.len());
+    let is_partial = |named: usize| named >= CheckReport::MAX_NAMED_TESTS;
+    let bound = if named.clone().any(is_partial) {
+        "at least "
+    } else {
+        ""
+    };
+    let fixed = named.sum::<usize>() as u64;
+    (fixed > 0).then(|| format!("{bound}{} fixed", counted(fixed, "failing test")))
+}
+
 /// Describes a check compared with the baseline, reruns and earlier attempts.
 pub fn marks(check: &CheckReport) -> Option<String> {
     let marks = check.marks;
@@ -40,10 +53,10 @@ pub fn marks(check: &CheckReport) -> Option<String> {
     if marks.preexisting && check.status == CheckStatus::Pass {
         return Some(reason());
     }
-    let fixed = check.fixed_tests.len() as u64;
     let parts = [
-        (fixed > 0).then(|| format!("{} fixed", counted(fixed, "failing test"))),
-        (marks.fixed && fixed == 0).then(|| "failed before, passes now".to_owned()),
+        fixed_tests(std::slice::from_ref(check)),
+        (marks.fixed && check.fixed_tests.is_empty())
+            .then(|| "failed before, passes now".to_owned()),
         regression(check),
         match (marks.preexisting, check.preexisting_tests.as_slice()) {
             (true, _) => Some("failed in the same way before the work began".to_owned()),

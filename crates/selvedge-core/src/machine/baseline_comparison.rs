@@ -15,9 +15,6 @@ use crate::model::{
 };
 use crate::run::Run;
 
-/// Maximum number of tests that a report names as fixed or as failing before.
-const MAX_NAMED_TESTS: usize = 50;
-
 /// Completes a report, before it is journalled.
 pub(super) fn complete_report(run: &Run, report: &mut Report) {
     let is_crossed = report.crossed.is_some();
@@ -228,7 +225,12 @@ fn compare_tests(before: &CheckReport, check: &mut CheckReport) {
         Some(_) => passed_now.contains(*id),
         None => check.status == CheckStatus::Pass && !check.marks.missing,
     };
-    let named = |ids: Vec<&String>| ids.into_iter().take(MAX_NAMED_TESTS).cloned().collect();
+    let named = |ids: Vec<&String>| {
+        ids.into_iter()
+            .take(CheckReport::MAX_NAMED_TESTS)
+            .cloned()
+            .collect()
+    };
     let fixed = named(failed_before.iter().filter(is_fixed).collect());
     let still = failed_before.intersection(&failed_now);
     let still = named(still.filter(|id| fails_alike(before, check, id)).collect());
@@ -281,7 +283,10 @@ fn mark_regression<'a>(
         let passed = comparable.flat_map(|then| test_regression::ids(&then.passed_ids));
         let regressed: BTreeSet<String> = passed.filter(|id| failed.contains(id)).collect();
         check.preexisting_tests.retain(|id| !regressed.contains(id));
-        check.regressed_tests = regressed.into_iter().take(MAX_NAMED_TESTS).collect();
+        check.regressed_tests = regressed
+            .into_iter()
+            .take(CheckReport::MAX_NAMED_TESTS)
+            .collect();
     }
     check.marks.regression = has_passed || !check.regressed_tests.is_empty();
 }

@@ -1,5 +1,6 @@
 //! Derives the verdict of a run from its last report: the rules of the design's section 4, in their order.
 
+use crate::describe;
 use crate::format::{counted, first_names};
 use crate::model::{
     AgentKind, CheckReport, CheckStatus, CrossedReport, CrossedResult, GateReport, Outcome, Report,
@@ -171,14 +172,10 @@ fn describe_pass(report: &Report) -> String {
         n => format!("{n} checks passed"),
     };
     let marked = |mark: fn(&CheckReport) -> bool| report.checks.iter().filter(move |it| mark(it));
-    let fixed: usize = report.checks.iter().map(|it| it.fixed_tests.len()).sum();
     let known: usize = report.checks.iter().map(|it| it.known_tests.len()).sum();
     let flaky = marked(|it| it.marks.flaky).count();
-    if fixed > 0 {
-        text += &format!(
-            ", {fixed} failing test{} fixed",
-            if fixed == 1 { "" } else { "s" }
-        );
+    if let Some(fixed) = describe::fixed_tests(&report.checks) {
+        text += &format!(", {fixed}");
     }
     if known > 0 {
         text += &format!(", {} excused", counted(known as u64, "known failure"));

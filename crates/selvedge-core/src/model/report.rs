@@ -191,6 +191,9 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
+    /// Maximum number of tests that each of its lists names.
+    pub const MAX_NAMED_TESTS: usize = 50;
+
     /// Creates a report with a status and nothing else.
     pub fn new(step: &Step, status: CheckStatus) -> Self {
         Self {

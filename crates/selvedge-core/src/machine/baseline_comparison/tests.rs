@@ -157,6 +157,18 @@ fn baseline_comparison_skips_tests_of_other_readers() {
     assert!(check.fixed_tests.is_empty() && check.marks.fixed);
 }
 
+#[test]
+fn fixed_tests_that_are_not_all_named_are_described_as_such() {
+    let mut fixed = check(Pass, &[], &[]);
+    fixed.fixed_tests = vec!["t".to_owned(); 49];
+    let one = crate::describe::fixed_tests(std::slice::from_ref(&fixed));
+    assert_eq!(one.as_deref(), Some("49 failing tests fixed"));
+    let mut more = fixed.clone();
+    more.fixed_tests = vec!["t".to_owned(); CheckReport::MAX_NAMED_TESTS];
+    let both = crate::describe::fixed_tests(&[fixed, more]);
+    assert_eq!(both.as_deref(), Some("at least 99 failing tests fixed"));
+}
+
 /// A check with failed tests, with the summaries of their failures.
 fn failing(passed: &[&str], failed: &[(&str, &str)]) -> CheckReport {
     let ids: Vec<&str> = failed.iter().map(|(id, _)| *id).collect();
