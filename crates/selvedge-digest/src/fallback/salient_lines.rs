@@ -123,7 +123,9 @@ impl SalientLines {
         if line.number == 1 {
             self.is_xml = line.text.starts_with("<?xml");
         }
-        if matches!(claim, LineClaim::Suppress | LineClaim::Noise) {
+        if matches!(claim, LineClaim::Suppress | LineClaim::Noise)
+            || !matches!(claim, LineClaim::Evidence) && weight::is_passed_test(line)
+        {
             return;
         }
         if line.is_blank() && recent.last().is_some_and(|last| last.text.is_empty()) {

@@ -83,6 +83,15 @@ fn weigh_words(text: &str, signals: LineSignals) -> u32 {
     }
 }
 
+/// Whether the line reports a test that passed: by a check mark, or as a test point of TAP.
+pub(super) fn is_passed_test(line: &CleanLine<'_>) -> bool {
+    let body = line.body();
+    let is_marked = || body.starts_with(['✓', '✔']);
+    let point = body.strip_prefix("ok ");
+    let is_point = point.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    is_point || line.signals.intersects(LineSignals::TICK) && is_marked()
+}
+
 /// The message about a place in a file, if the line begins with a place.
 pub(super) fn message(text: &str) -> Option<&str> {
     let placed = (text.len() < 500).then(|| PLACED.find(text)).flatten()?;

@@ -5,12 +5,16 @@ use super::location::{is_foreign, parse_colon_frame};
 use super::prelude::*;
 
 const TOOL: &str = "deno";
+/// How many lines of an error are read.
+const ERROR_LINES: u32 = 200;
 
 /// Reads deno's test runner.
 #[derive(Debug, Default)]
 pub(super) struct DenoParser {
     section: DenoSection,
     draft: Option<FailureBuilder>,
+    /// Number of lines of the error that were read.
+    error_lines: u32,
     /// The file of the test whose error is read.
     file: String,
     /// The place in the test's own file was found.
@@ -140,9 +144,16 @@ impl DenoParser {
             self.start_failure(&head, line, findings);
             return LineClaim::Evidence;
         }
-        let Some(draft) = &mut self.draft else {
+        let Some(draft) = self
+            .draft
+            .as_mut()
+            .filter(|_| self.error_lines < ERROR_LINES)
+        else {
+            // A run that was aborted ends without the list of failed tests.
+            self.close(findings);
             return LineClaim::NotMine;
         };
+        self.error_lines += 1;
         let body = line.body();
         let place = body
             .starts_with("at ")
@@ -185,6 +196,7 @@ impl DenoParser {
         draft.locate(head);
         head["file"].clone_into(&mut self.file);
         self.placed = false;
+        self.error_lines = 0;
         self.draft = Some(draft);
     }
 

@@ -1,7 +1,7 @@
 //! Results of reading recorded output of Swift's toolchain, Go's linters, newer Elixir versions, ruff, Python 2 and 3,
 //! and of test runners and linters of 2026.
 
-use selvedge_digest::{CommandStatus, Hints, analyse};
+use selvedge_digest::{CommandStatus, DigestBudget, Hints, analyse};
 
 use crate::recorded::{log, recorded};
 
@@ -115,4 +115,24 @@ fn exception_that_a_program_survived_is_not_a_failure() {
     assert_eq!(tools_with("weaving goes on\n"), [""; 0]);
     assert_eq!(tools_with("make: *** [report] Error 1\n"), ["python"]);
     assert_eq!(tools_with(""), ["python"]);
+}
+
+#[test]
+fn error_of_an_aborted_deno_run_ends() {
+    let text = String::from_utf8(log("deno.log")).unwrap();
+    let (aborted, _) = text.split_once(" FAILURES ").unwrap();
+    let output = "still printing\n".repeat(300);
+    let log = [aborted.as_bytes(), output.as_bytes(), &log("flake8.log")].concat();
+    assert_eq!(tools(&log), [&["deno"; 2][..], &["flake8"; 5]].concat());
+}
+
+#[test]
+fn tests_that_passed_are_not_in_the_digest() {
+    let text = String::from_utf8(log("mocha.log")).unwrap();
+    let passed = "    ✔ rounds a price\n".repeat(100);
+    let (results, failures) = text.split_once(" passing").unwrap();
+    let log = format!("{passed}{results} passing{failures}");
+    let analysis = analyse(log.as_bytes(), Hints::default(), CommandStatus::Code(1));
+    let digest = analysis.render(DigestBudget::tokens(500)).text;
+    assert!(!digest.contains('✔'), "{digest}");
 }
