@@ -336,14 +336,43 @@ fn mcp_explain_and_resources_say_what_failed() {
     session.server.wait().assert_code(0);
 }
 
+/// The rules of the registry's schema of 2025-12-11 and of its check of a package's owner.
 #[test]
-fn mcp_registry_entry_names_this_version_and_command() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/server.json");
-    let entry: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let package = &entry["packages"][0];
-    for version in [&entry["version"], &package["version"]] {
-        assert_eq!(version, env!("CARGO_PKG_VERSION"));
-    }
-    assert_eq!(package["packageArguments"][0]["value"], "mcp");
-    assert!(entry["description"].as_str().unwrap().len() <= 100);
+fn mcp_registry_entry_is_valid_and_names_this_package() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let read = |path: &str| std::fs::read_to_string(format!("{root}/{path}")).unwrap();
+    let entry: Value = serde_json::from_str(&read("packaging/server.json")).unwrap();
+    let schema = json!({
+        "type": "object",
+        "required": ["$schema", "name", "title", "description", "version", "packages"],
+        "additionalProperties": false,
+        "properties": {
+            "$schema": {"pattern": "/schemas/2025-12-11/server\\.schema\\.json$"},
+            "name": {"pattern": "^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$", "maxLength": 200},
+            "title": {"minLength": 1, "maxLength": 100},
+            "description": {"minLength": 1, "maxLength": 100},
+            "version": {"const": env!("CARGO_PKG_VERSION")},
+            "packages": {"minItems": 1, "maxItems": 1, "items": {
+                "required": ["registryType", "identifier", "version", "transport"],
+                "additionalProperties": false,
+                "properties": {
+                    "registryType": {"const": "cargo"},
+                    "registryBaseUrl": {"const": "https://crates.io"},
+                    "identifier": {"const": env!("CARGO_PKG_NAME")},
+                    "version": {"const": env!("CARGO_PKG_VERSION")},
+                    "transport": {"const": {"type": "stdio"}},
+                    "packageArguments": {"const": [{"type": "positional", "value": "mcp"}]},
+                },
+            }},
+        },
+    });
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let problems: Vec<_> = validator
+        .iter_errors(&entry)
+        .map(|it| it.to_string())
+        .collect();
+    assert!(problems.is_empty(), "{problems:?}");
+    // The registry searches for it in the package's README, where it must not be a comment.
+    let token = format!("`mcp-name: {}`\n", entry["name"].as_str().unwrap());
+    assert!(read("README.md").contains(&token));
 }
