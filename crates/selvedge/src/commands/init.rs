@@ -2,6 +2,7 @@
 
 mod trial_copy;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use selvedge_core::format::counted;
 use selvedge_core::model::{
     CheckReport, EnvironmentSpec, KnownFailures, SandboxSpec, Step, VerificationPlan, exit_code,
 };
+use selvedge_core::sanitize::sanitize_text;
 use selvedge_engine::activity::{Activity, Progress};
 use selvedge_engine::verification_room_root;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +23,7 @@ use super::run_checks::{
 use super::{canonical_directory, environment, load_settings};
 use crate::cli::InitArgs;
 use crate::error::CliError;
-use crate::init::{self, Proposal, Trial, TriedProposal};
+use crate::init::{self, Proposal, Trial, TriedProposal, UncoveredCi};
 use crate::local::StateDir;
 use crate::output::human_reporter::HumanReporter;
 use crate::output::{ReportOutputs, print_notice};
@@ -89,7 +91,7 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
         return Ok(exit_code::CHECKS_FAILED);
     }
     if !args.dry_run {
-        print_next_steps(&tried, uncovered.len());
+        print_next_steps(&tried, &uncovered);
     }
     Ok(exit_code::VERIFIED)
 }
@@ -303,7 +305,7 @@ impl Progress for TrialProgress<'_> {
     }
 }
 
-fn print_next_steps(tried: &[TriedProposal], uncovered: usize) {
+fn print_next_steps(tried: &[TriedProposal], uncovered: &UncoveredCi) {
     let fails =
         |tried: &TriedProposal| tried.is_active() && matches!(tried.trial, Trial::Failed { .. });
     if tried.iter().any(fails) {
@@ -328,8 +330,15 @@ fn print_next_steps(tried: &[TriedProposal], uncovered: usize) {
             counted(unusable, "check")
         );
     }
-    if uncovered > 0 {
-        let commands = counted(uncovered as u64, "command");
+    for file in &uncovered.unreadable_files {
+        outln!(
+            "{} the commands of CI in {} are unknown, because it is not valid YAML",
+            style::warning("note:"),
+            sanitize_text(&file.path)
+        );
+    }
+    if !uncovered.commands.is_empty() {
+        let commands = counted(uncovered.commands.len() as u64, "command");
         outln!(
             "{} CI also runs {commands} that no check covers: see the end of the file",
             style::warning("note:")
@@ -351,10 +360,20 @@ fn print_remedy(tried: &[TriedProposal]) {
             }
         }
     }
-    errln!(
-        "next: add a command that tests the project to {REPOSITORY_FILE}, then run `selvedge verify`"
-    );
-    if !tried.is_empty() {
-        errln!("  or fix the problems above, then run `selvedge init --force`");
+    let installs = tried.iter().filter_map(TriedProposal::missing_install);
+    let installs: BTreeSet<String> = installs.map(|install| format!("`{install}`")).collect();
+    if installs.is_empty() {
+        errln!(
+            "next: add a command that tests the project to {REPOSITORY_FILE}, then run `selvedge verify`"
+        );
+        if !tried.is_empty() {
+            errln!("  or fix the problems above, then run `selvedge init --force`");
+        }
+    } else {
+        let installs: Vec<String> = installs.into_iter().collect();
+        errln!(
+            "next: run {}, then `selvedge init --force`",
+            installs.join(" and ")
+        );
     }
 }

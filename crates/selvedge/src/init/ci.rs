@@ -1,20 +1,27 @@
-//! The commands that a project's CI and git hooks run: GitHub Actions, GitLab, CircleCI, lefthook, husky, pre-commit.
+//! The commands that a project's CI and git hooks run: GitHub Actions, GitLab, CircleCI, Travis, Azure and Bitbucket
+//! Pipelines, lefthook, husky, pre-commit.
 //!
 //! Commands that are not understood are listed instead of proposed.
 
 mod purpose;
+mod script;
 mod steps;
 
 use std::collections::BTreeSet;
 
 pub(in crate::init) use self::purpose::{PACKAGE_MANAGERS, program_words};
-use self::purpose::{Purpose, command_purpose, file_name, is_preparation, with_program_of};
-use self::steps::{StepKeys, read_steps, script_commands};
+use self::purpose::{Purpose, command_purpose, file_name, only_prepares, with_program_of};
+use self::script::{join_directories, script_commands};
+use self::steps::{CiStep, StepKeys, read_steps};
 use super::files::{RepositoryDirectory, RepositoryFiles};
 use super::proposal::{CheckRole, Proposal};
 
 /// Characters of commands that start other programs, write files, or contain variables of CI.
-const SHELL_SYNTAX: [char; 7] = [';', '&', '|', '<', '>', '`', '$'];
+const SHELL_SYNTAX: [char; 8] = [';', '&', '|', '<', '>', '`', '$', '\n'];
+
+/// Limits for the commands that are listed.
+const MAX_LISTED: usize = 50;
+const MAX_LISTED_CHARS: usize = 200;
 
 /// A command that CI or a git hook runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,30 +31,63 @@ pub(crate) struct CiCommand {
     pub(crate) directory: Option<String>,
     /// The file that contains it, relative to the root.
     pub(crate) found_in: String,
+    /// Whether a condition or a loop of its script decides whether it runs.
+    is_conditional: bool,
+}
+
+/// What CI checks and no proposal does.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct UncoveredCi {
+    pub(crate) commands: Vec<CiCommand>,
+    pub(crate) unreadable_files: Vec<UnreadableFile>,
+}
+
+/// A file of CI that is not valid YAML.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnreadableFile {
+    /// Relative to the root.
+    pub(crate) path: String,
+    /// The error of the parser, with the line.
+    pub(crate) problem: String,
+}
+
+/// How a file of CI or of git hooks contains commands.
+enum CiFormat {
+    Script,
+    Yaml(StepKeys),
+}
+
+impl CiFormat {
+    /// The format of a file, by its path relative to the root; `None` if it is another file.
+    fn of(path: &str) -> Option<Self> {
+        let extension = path.rsplit_once('.').map(|(_, extension)| extension);
+        let is_workflow =
+            path.starts_with(".github/workflows/") && matches!(extension, Some("yml" | "yaml"));
+        let (script, directory): (&[&str], _) = match path {
+            _ if is_workflow => (&["run"], "working-directory"),
+            ".gitlab-ci.yml" | ".travis.yml" | "bitbucket-pipelines.yml" => (&["script"], ""),
+            ".circleci/config.yml" => (&["run", "command"], "working_directory"),
+            "azure-pipelines.yml" | ".azure-pipelines.yml" => {
+                (&["script", "bash"], "workingDirectory")
+            }
+            "lefthook.yml" | ".lefthook.yml" => (&["run"], "root"),
+            ".husky/pre-commit" | ".husky/pre-push" => return Some(Self::Script),
+            _ => return None,
+        };
+        Some(Self::Yaml(StepKeys { script, directory }))
+    }
 }
 
 /// Whether the file, by its path relative to the root, contains commands of CI or of git hooks.
 pub(super) fn is_ci_file(path: &str) -> bool {
-    let extension = path.rsplit_once('.').map(|(_, extension)| extension);
-    let is_workflow =
-        path.starts_with(".github/workflows/") && matches!(extension, Some("yml" | "yaml"));
-    is_workflow
-        || matches!(
-            path,
-            ".gitlab-ci.yml"
-                | ".circleci/config.yml"
-                | "lefthook.yml"
-                | ".lefthook.yml"
-                | ".husky/pre-commit"
-                | ".husky/pre-push"
-        )
+    CiFormat::of(path).is_some()
 }
 
 /// Adopts the commands of CI: replaces the arguments of proposals for the same tool, adds the others that are checks.
 /// Returns the commands that are neither checks here nor preparations.
-pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> Vec<CiCommand> {
+pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> UncoveredCi {
     let root = files.directory("");
-    let commands = ci_commands(&root);
+    let (commands, unreadable_files) = ci_commands(&root);
     let mut uncovered = Vec::new();
     // If CI runs a guessed command, no other command of CI replaces it.
     let mut adopted: Vec<(Purpose, Option<String>)> = Vec::new();
@@ -59,7 +99,7 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> V
         }
     }
     for command in commands {
-        if is_preparation(&command.run) || is_proposed(&command, proposals) {
+        if only_prepares(&command.run) || is_proposed(&command, proposals) {
             continue;
         }
         let purpose = command_purpose(&command.run).filter(|_| is_portable(&command, &root));
@@ -76,16 +116,17 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> V
             &key.0,
             files.directory(key.1.as_deref().unwrap_or_default()),
         );
+        // CI has activated the environment.
+        let run = at.with_virtual_environment(&command.run);
         let Some(proposal) = same_tool else {
             let name = unused_name(purpose, &command, proposals);
-            let mut proposal =
-                Proposal::new(&at, purpose.role, &name, command.run, &command.found_in);
+            let mut proposal = Proposal::new(&at, purpose.role, &name, run, &command.found_in);
             proposal.found_in = command.found_in;
             proposals.push(proposal);
             adopted.push(key);
             continue;
         };
-        match with_program_of(&proposal.step.target, &command.run, &purpose.tool) {
+        match with_program_of(&proposal.step.target, &run, &purpose.tool) {
             Some(run) if run == proposal.step.target => {
                 proposal.is_guess = false;
                 adopted.push(key);
@@ -119,7 +160,10 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> V
         ));
     }
     uncovered.retain(|command| !is_proposed(command, proposals));
-    uncovered
+    UncoveredCi {
+        commands: uncovered,
+        unreadable_files,
+    }
 }
 
 /// Puts the alternative that CI runs first, unless CI also runs the proposed command. Returns whether CI runs the
@@ -177,45 +221,50 @@ fn installed_command(root: &RepositoryDirectory<'_>, command: &str, tool: &str) 
     Some(words.join(" "))
 }
 
-/// The commands, each once.
-fn ci_commands(root: &RepositoryDirectory<'_>) -> Vec<CiCommand> {
-    let files = root.paths().filter(|path| is_ci_file(path));
-    let commands = files.flat_map(|path| {
+/// The commands, each once, and the files that cannot be read.
+fn ci_commands(root: &RepositoryDirectory<'_>) -> (Vec<CiCommand>, Vec<UnreadableFile>) {
+    let mut commands = Vec::new();
+    let mut unreadable = Vec::new();
+    let files = root
+        .paths()
+        .filter_map(|path| Some((path, CiFormat::of(path)?)));
+    for (path, format) in files {
         let text = root.text_or_empty(path);
-        let (script, directory): (&[&str], _) = match path {
-            ".husky/pre-commit" | ".husky/pre-push" => (&[], ""),
-            ".gitlab-ci.yml" => (&["script"], ""),
-            ".circleci/config.yml" => (&["run", "command"], "working_directory"),
-            "lefthook.yml" | ".lefthook.yml" => (&["run"], "root"),
-            _ => (&["run"], "working-directory"),
+        let steps = match format {
+            CiFormat::Script => Ok(vec![CiStep {
+                script: text.to_owned(),
+                directory: None,
+            }]),
+            CiFormat::Yaml(keys) => read_steps(text, &keys),
         };
-        let steps = match script {
-            [] => vec![(text.to_owned(), None)],
-            script => {
-                let steps = read_steps(text, &StepKeys { script, directory }).into_iter();
-                steps.map(|step| (step.script, step.directory)).collect()
+        let steps = match steps {
+            Ok(steps) => steps,
+            Err(error) => {
+                unreadable.push(UnreadableFile {
+                    path: path.to_owned(),
+                    problem: error.to_string(),
+                });
+                continue;
             }
         };
-        steps.into_iter().flat_map(move |(script, directory)| {
-            let directory = directory.as_deref().and_then(plain_directory);
-            let commands = script_commands(&script).into_iter();
-            commands.map(move |run| CiCommand {
-                run,
-                directory: directory.clone(),
-                found_in: path.to_owned(),
-            })
-        })
-    });
-    let mut commands: Vec<_> = commands.collect();
+        for CiStep { script, directory } in steps {
+            let start = directory.unwrap_or_default();
+            commands.extend(script_commands(&script).into_iter().map(|command| {
+                let directory = join_directories(&start, &command.directory);
+                CiCommand {
+                    run: command.run,
+                    directory: (!directory.is_empty()).then_some(directory),
+                    found_in: path.to_owned(),
+                    is_conditional: command.is_conditional,
+                }
+            }));
+        }
+    }
+    // Of equal commands, one that always runs counts.
+    commands.sort_by_key(|command: &CiCommand| command.is_conditional);
     let mut seen = BTreeSet::new();
     commands.retain(|command| seen.insert((command.run.clone(), command.directory.clone())));
-    commands
-}
-
-/// A normalized directory, without `.` and `./`; `None` for the checkout.
-fn plain_directory(directory: &str) -> Option<String> {
-    let directory = directory.trim_start_matches("./").trim_end_matches('/');
-    (!matches!(directory, "" | ".")).then(|| directory.to_owned())
+    (commands, unreadable)
 }
 
 fn unused_name(purpose: &Purpose, command: &CiCommand, proposals: &[Proposal]) -> String {
@@ -255,28 +304,48 @@ fn is_portable(command: &CiCommand, root: &RepositoryDirectory<'_>) -> bool {
         let below = format!("{directory}/");
         root.paths().any(|path| path.starts_with(&below))
     });
-    is_in_repository && !is_foreign && !command.run.contains(SHELL_SYNTAX)
+    is_in_repository
+        && !is_foreign
+        && !command.is_conditional
+        && !command.run.contains(SHELL_SYNTAX)
 }
 
-/// Renders the commands that no check covers as a comment of the settings file.
-pub(crate) fn uncovered_comment(uncovered: &[CiCommand]) -> String {
-    if uncovered.is_empty() {
+/// Renders what no check covers as a comment of the settings file.
+pub(crate) fn uncovered_comment(uncovered: &UncoveredCi) -> String {
+    let commands = uncovered.commands.iter().map(|command| {
+        let directory = command.directory.as_ref();
+        let directory = directory.map_or_else(String::new, |it| format!("in {it}, "));
+        let condition = if command.is_conditional {
+            ", if a condition holds"
+        } else {
+            ""
+        };
+        let run: String = command.run.chars().take(MAX_LISTED_CHARS).collect();
+        format!("{run} ({directory}{}{condition})", command.found_in)
+    });
+    let files = uncovered.unreadable_files.iter();
+    let files = files.map(|file| format!("{}: {}", file.path, file.problem));
+    comment(
+        "CI also runs these commands, which no check above covers:",
+        commands,
+    ) + &comment(
+        "These files of CI are not valid YAML, so their commands are unknown:",
+        files,
+    )
+}
+
+/// A comment with a list; empty without entries.
+fn comment(title: &str, entries: impl ExactSizeIterator<Item = String>) -> String {
+    let omitted = entries.len().saturating_sub(MAX_LISTED);
+    let entries = entries.take(MAX_LISTED);
+    let mut lines: Vec<String> = entries
+        .map(|entry| format!("#   {}\n", entry.replace(char::is_control, " ")))
+        .collect();
+    if omitted > 0 {
+        lines.push(format!("#   and {omitted} more\n"));
+    }
+    if lines.is_empty() {
         return String::new();
     }
-    let lines: Vec<String> = uncovered
-        .iter()
-        .map(|command| {
-            let directory = command.directory.as_ref();
-            let place = match directory {
-                Some(directory) => format!("in {directory}, {}", command.found_in),
-                None => command.found_in.clone(),
-            };
-            let line = format!("#   {} ({place})", command.run);
-            line.replace(char::is_control, " ") + "\n"
-        })
-        .collect();
-    format!(
-        "\n# CI also runs these commands, which no check above covers:\n{}",
-        lines.concat()
-    )
+    format!("\n# {title}\n{}", lines.concat())
 }

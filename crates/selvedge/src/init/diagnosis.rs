@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use selvedge_core::model::{CheckReport, FailureKind};
+use selvedge_core::model::{CheckReport, Failure, FailureKind};
 
 /// Parts of lines by which tools report a missing program or package, or a machine that cannot run them.
-const ENVIRONMENT_PROBLEMS: [&str; 27] = [
+const ENVIRONMENT_PROBLEMS: [&str; 30] = [
     "command not found",
     "Command not found",
     // The shell's exit code for a program that it does not find, as make reports it.
@@ -30,7 +30,10 @@ const ENVIRONMENT_PROBLEMS: [&str; 27] = [
     "Unable to locate a Java Runtime",
     "Unsupported engine",
     "missing go.sum entry",
+    "does not contain main module",
+    "go.mod file not found",
     "Could not resolve host",
+    "Could not transfer artifact",
     "Temporary failure in name resolution",
     "getaddrinfo",
     "Connection refused",
@@ -76,6 +79,9 @@ const LOAD_ERRORS: [&str; 6] = [
     "Uncaught ParseError: ",
     "Failed opening required",
 ];
+
+/// The class that unittest reports for a module that it could not load.
+const UNITTEST_LOAD_ERROR: &str = "unittest.loader._FailedTest";
 
 /// A problem of the environment that a tool reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,10 +154,7 @@ pub(super) fn find_load_error<'a>(report: &'a CheckReport, dir: &Path) -> Option
         return None;
     }
     let first = *not_loaded.first()?;
-    let record = report
-        .failures
-        .iter()
-        .find(|failure| failure.id.as_deref() == Some(first));
+    let record = find_record(first, report);
     Some(record.map_or(first, |failure| failure.summary.as_str()))
 }
 
@@ -169,13 +172,27 @@ fn is_load_error(id: &str, report: &CheckReport, dir: &Path) -> bool {
     let extension = Path::new(id)
         .extension()
         .and_then(|extension| extension.to_str());
-    let mut records = report.failures.iter();
-    let record = records.find(|failure| failure.id.as_deref() == Some(id));
+    let record = find_record(id, report);
     let tool = record.and_then(|failure| failure.tool.as_deref());
     let is_suite = || matches!(tool, Some("jest" | "vitest")) && dir.join(id).is_file();
     let is_other_runner = || matches!(tool, Some("automake" | "ctest" | "meson" | "tap" | "prove"));
     let is_source = !id.contains("::") && matches!(extension, Some("py" | "rb" | "php"));
-    id.contains("unittest.loader._FailedTest") || is_source && !is_other_runner() || is_suite()
+    let record_id = record.and_then(|record| record.id.as_deref());
+    let is_module = [Some(id), record_id]
+        .into_iter()
+        .flatten()
+        .any(|id| id.contains(UNITTEST_LOAD_ERROR));
+    is_module || is_source && !is_other_runner() || is_suite()
+}
+
+/// The record of a failed test; of unittest's report, the name of a module that could not be loaded is its id.
+fn find_record<'a>(id: &str, report: &'a CheckReport) -> Option<&'a Failure> {
+    let module = format!("{UNITTEST_LOAD_ERROR}.{id}");
+    let has_id = |failure: &&Failure| {
+        let other = failure.id.as_deref();
+        other == Some(id) || other == Some(&module)
+    };
+    report.failures.iter().find(has_id)
 }
 
 /// Whether the report shows failed tests or findings in source code, or names a source file.

@@ -3,6 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The directories of the programs of virtual environments.
+const VIRTUAL_ENVIRONMENTS: [&str; 2] = [".venv/bin", "venv/bin"];
+
 /// Files by their path relative to the root, with `/` as the separator. Manifests have their text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RepositoryFiles(BTreeMap<String, Option<String>>);
@@ -82,6 +85,28 @@ impl<'a> RepositoryDirectory<'a> {
             .chain(self.ancestors())
             .position(|at| at.has(&path))
             .map(|levels| format!("{}{path}", "../".repeat(levels)))
+    }
+
+    /// A command with the program of the project's virtual environment, if that has it: of `python -m unittest`,
+    /// `.venv/bin/python -m unittest`.
+    pub(super) fn with_virtual_environment(&self, command: &str) -> String {
+        let mut rest = command;
+        while let Some((word, others)) = rest.split_once(' ')
+            && word.contains('=')
+        {
+            rest = others;
+        }
+        let variables = &command[..command.len() - rest.len()];
+        let program = rest.split(' ').next().unwrap_or_default();
+        let arguments = &rest[program.len()..];
+        let installed = VIRTUAL_ENVIRONMENTS
+            .into_iter()
+            .filter(|_| !program.contains('/'))
+            .find_map(|programs| self.installed_program(programs, program));
+        match installed {
+            Some(program) => format!("{variables}{program}{arguments}"),
+            None => command.to_owned(),
+        }
     }
 
     /// The directories below this one that contain a file of this name.

@@ -20,16 +20,16 @@ mod write;
 
 use std::path::Path;
 
-pub(crate) use ci::{CiCommand, uncovered_comment};
+pub(crate) use ci::{UncoveredCi, uncovered_comment};
 pub(crate) use document::settings_document;
 pub(crate) use proposal::Proposal;
 pub(crate) use setup::SetupLine;
 pub(crate) use trial::{Trial, TriedProposal, explain_failure, try_proposals};
 pub(crate) use write::write;
 
-/// Proposes checks for the repository at `root`, and commands that install its dependencies. Returns the commands of
-/// CI that no check covers, too.
-pub(crate) fn detect(root: &Path) -> (Vec<Proposal>, Vec<SetupLine>, Vec<CiCommand>) {
+/// Proposes checks for the repository at `root`, and commands that install its dependencies. Returns what CI
+/// checks and no proposal does, too.
+pub(crate) fn detect(root: &Path) -> (Vec<Proposal>, Vec<SetupLine>, UncoveredCi) {
     let files = walk::read_repository(root);
     let mut proposals = proposal::propose_checks(&files);
     let uncovered = ci::adopt(&files, &mut proposals);

@@ -139,7 +139,7 @@ impl Trial {
         };
         let install = proposal.install.as_ref();
         let why = match install.filter(|install| !is_missing(install)) {
-            Some(install) => format!("{problem}; run `{install}` first"),
+            Some(install) => problem.to_owned() + &install_remedy(install),
             None => problem.to_owned(),
         };
         Self::Unusable {
@@ -147,6 +147,11 @@ impl Trial {
             output: explain_failure(report, MAX_QUOTED_LINES),
         }
     }
+}
+
+/// The end of a reason that is removed by a command.
+fn install_remedy(install: &str) -> String {
+    format!("; run `{install}` first")
 }
 
 fn exits_without_failed_test(report: &CheckReport) -> bool {
@@ -232,6 +237,15 @@ impl TriedProposal {
             Trial::WithoutEvidence { .. } => self.proposal.step.kind == StepKind::Command,
             Trial::TimedOut { .. } | Trial::Unusable { .. } | Trial::Contained { .. } => false,
         }
+    }
+
+    /// The command that installs what the check misses, if the reason names it.
+    pub(crate) fn missing_install(&self) -> Option<&str> {
+        let install = self.proposal.install.as_deref()?;
+        let Trial::Unusable { why, .. } = &self.trial else {
+            return None;
+        };
+        why.ends_with(&install_remedy(install)).then_some(install)
     }
 
     /// Whether it applies and needs evidence that tests ran.

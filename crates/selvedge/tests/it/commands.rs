@@ -271,6 +271,17 @@ fn init_without_usable_check_fails_and_names_next_steps() {
     let written = env.read("selvedge.toml");
     assert!(written.contains("#run = \"make lint\""), "{written}");
     assert!(written.contains("#   cannot lint here"), "{written}");
+
+    std::fs::remove_file(env.work_dir().join("Makefile")).unwrap();
+    env.write("tox.ini", "[testenv]\n");
+    env.write("requirements.txt", "flask\n");
+    let tox = "#!/bin/sh\necho \"ModuleNotFoundError: No module named 'flask'\"\nexit 1\n";
+    make_executable(&env.write(".venv/bin/tox", tox));
+    let out = env.selvedge(["init", "--force"]).run();
+    out.assert_code(1);
+    let next = "next: run `python3 -m venv .venv && .venv/bin/pip install -r requirements.txt`, \
+                then `selvedge init --force`\n";
+    assert!(out.stderr.ends_with(next), "{}", out.stderr);
 }
 
 #[test]

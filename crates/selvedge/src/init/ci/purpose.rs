@@ -1,5 +1,6 @@
 //! Determines the purpose of a CI command from its words.
 
+use super::script::split_outside_quotes;
 use crate::init::proposal::CheckRole;
 
 /// Words of commands by the role of the check; the first role that has a word of a command applies.
@@ -90,9 +91,19 @@ const RUNNERS: [&str; 45] = [
 pub(in crate::init) const PACKAGE_MANAGERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
 
 /// Beginnings of commands that prepare a machine, or that publish.
-const NOT_CHECKS: [&str; 47] = [
+const NOT_CHECKS: [&str; 62] = [
     "test ",
     "[ ",
+    "[[ ",
+    "command -v ",
+    "which ",
+    "read ",
+    "cat ",
+    "exit",
+    "true",
+    "touch ",
+    "unset ",
+    "shopt ",
     "sudo ",
     "apt",
     "brew ",
@@ -118,6 +129,8 @@ const NOT_CHECKS: [&str; 47] = [
     "python -m pip ",
     "rustup ",
     "corepack ",
+    "npm i ",
+    "pnpm i ",
     "npm ci",
     "pnpm ci",
     "bun ci",
@@ -130,6 +143,9 @@ const NOT_CHECKS: [&str; 47] = [
     "cargo generate-lockfile",
     "cargo update",
     "go mod download",
+    "mix deps.get",
+    "mix deps.compile",
+    "composer config",
     "jq ",
     "codecov",
     "coveralls",
@@ -254,8 +270,25 @@ fn check_task(runner: &str, arguments: &[&str]) -> Option<&'static str> {
     CHECK_TASKS.into_iter().find(|name| *name == task)
 }
 
+/// Whether all commands of a line prepare something: of `npm ci || true`, but not of `npm ci && npm test | tee log`.
+pub(super) fn only_prepares(run: &str) -> bool {
+    let lists = split_outside_quotes(run, "&&").into_iter();
+    let mut pipelines = lists.flat_map(|list| split_outside_quotes(list, "||"));
+    pipelines.all(|pipeline| {
+        let mut commands = split_outside_quotes(pipeline, "|").into_iter();
+        // Of `curl … | sh` only the first command shows what it is for, unless a check reads its output.
+        let is_check = |command: &str| {
+            let command = command.strip_prefix("xargs ").unwrap_or(command);
+            let is_option = |word: &&str| word.starts_with('-');
+            let words: Vec<&str> = command.split_whitespace().skip_while(is_option).collect();
+            command_purpose(&words.join(" ")).is_some()
+        };
+        commands.next().is_none_or(is_preparation) && !commands.any(is_check)
+    })
+}
+
 /// Whether a command prepares a machine, publishes, changes files, or passes values to other steps.
-pub(super) fn is_preparation(run: &str) -> bool {
+fn is_preparation(run: &str) -> bool {
     let words: Vec<&str> = run.split_whitespace().collect();
     let is_assignment = |word: &str| {
         let name = word.split_once('=').map(|(name, _)| name);

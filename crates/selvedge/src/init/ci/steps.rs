@@ -1,6 +1,6 @@
 //! Reads the scripts of CI files: YAML by its events, so that aliases and deep nesting cost nothing.
 
-use saphyr_parser::{Event, Parser};
+use saphyr_parser::{Event, Parser, ScanError};
 
 /// Deeper nesting is not read.
 const MAX_DEPTH: usize = 32;
@@ -45,13 +45,13 @@ impl Node {
     }
 }
 
-/// The steps of a YAML file; none if it is not valid.
-pub(super) fn read_steps(text: &str, keys: &StepKeys) -> Vec<CiStep> {
+/// The steps of a YAML file.
+pub(super) fn read_steps(text: &str, keys: &StepKeys) -> Result<Vec<CiStep>, ScanError> {
     let mut steps = Vec::new();
-    for document in read_documents(text).unwrap_or_default() {
+    for document in read_documents(text)? {
         collect_steps(&document, keys, None, &mut steps);
     }
-    steps
+    Ok(steps)
 }
 
 fn collect_steps(
@@ -97,13 +97,13 @@ fn collect_steps(
 }
 
 /// The documents of a YAML file.
-fn read_documents(text: &str) -> Option<Vec<Node>> {
+fn read_documents(text: &str) -> Result<Vec<Node>, ScanError> {
     let mut documents = Vec::new();
     // Open lists and tables, each with the keys of its parents' entries.
     let mut open: Vec<OpenNode> = Vec::new();
     let mut skipped = 0_usize;
     for event in Parser::new_from_str(text) {
-        let (event, _) = event.ok()?;
+        let (event, _) = event?;
         let is_start = matches!(event, Event::SequenceStart(..) | Event::MappingStart(..));
         let is_end = matches!(event, Event::SequenceEnd | Event::MappingEnd);
         if skipped > 0 {
@@ -123,9 +123,10 @@ fn read_documents(text: &str) -> Option<Vec<Node>> {
                 open.push(OpenNode::Table(Vec::new(), None));
                 continue;
             }
-            Event::SequenceEnd | Event::MappingEnd => match open.pop()? {
-                OpenNode::List(items) => Node::List(items),
-                OpenNode::Table(entries, _) => Node::Table(entries),
+            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
+                Some(OpenNode::List(items)) => Node::List(items),
+                Some(OpenNode::Table(entries, _)) => Node::Table(entries),
+                None => Node::Unread,
             },
             Event::Scalar(text, ..) => Node::Text(text.into_owned()),
             Event::Alias(_) => Node::Unread,
@@ -140,53 +141,11 @@ fn read_documents(text: &str) -> Option<Vec<Node>> {
             },
         }
     }
-    Some(documents)
+    Ok(documents)
 }
 
 enum OpenNode {
     List(Vec<Node>),
     /// The entries, and the key of the next one.
     Table(Vec<(String, Node)>, Option<String>),
-}
-
-/// The commands of a script, one per line; none if it has control flow.
-pub(super) fn script_commands(script: &str) -> Vec<String> {
-    let joined = script.replace("\\\n", " ");
-    let lines = joined.lines().map(|line| without_comment(line.trim()));
-    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-    let is_complex = |line: &&str| {
-        let is_quote_open = ['"', '\'']
-            .iter()
-            .any(|it| line.matches(*it).count() % 2 == 1);
-        line.ends_with(['\\', '{', '(', '|', '&'])
-            || line.contains("<<")
-            || is_quote_open
-            || ["if ", "for ", "while ", "case ", "cd ", "pushd "]
-                .iter()
-                .any(|start| line.starts_with(start))
-    };
-    if lines.iter().any(is_complex) {
-        return Vec::new();
-    }
-    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-    let commands = lines.into_iter().map(|line| {
-        // Spaces may matter in quotes.
-        if line.contains(['"', '\'']) {
-            line.to_owned()
-        } else {
-            words(line)
-        }
-    });
-    commands.collect()
-}
-
-/// A line of a shell script without the comment at its end.
-fn without_comment(line: &str) -> &str {
-    if line.starts_with('#') {
-        return "";
-    }
-    match line.find(" #") {
-        Some(start) if !line[..start].contains(['"', '\'']) => line[..start].trim_end(),
-        _ => line,
-    }
 }

@@ -22,7 +22,7 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     } else if at.has("go.mod") {
         (" ./...".to_owned(), "go.mod")
     } else {
-        return Vec::new();
+        return propose_without_module(at);
     };
     let propose = |role, name, command, found_in| Proposal::new(at, role, name, command, found_in);
     let mut proposals = vec![
@@ -45,6 +45,17 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
         proposals.push(propose(CheckRole::Lint, "golangci-lint", command, settings));
     }
     proposals
+}
+
+/// The check of a repository that is older than modules: cannot run until there is one, which a note says.
+fn propose_without_module(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
+    let test = at.names().find(|name| name.ends_with("_test.go"));
+    let proposal = test.filter(|_| at.path.is_empty()).map(|test| {
+        let install = "go mod init MODULE".to_owned();
+        Proposal::new(at, CheckRole::Test, "tests", "go test ./...", test)
+            .with_install(Some(install))
+    });
+    proposal.into_iter().collect()
 }
 
 fn covers(above: &RepositoryDirectory<'_>, below: &RepositoryDirectory<'_>) -> bool {

@@ -39,9 +39,6 @@ const REQUIREMENTS: [&str; 8] = [
 /// Installs pytest where nothing names the dependencies.
 const INSTALL_PYTEST: &str = "python3 -m venv .venv && .venv/bin/pip install pytest";
 
-/// The directories of the programs of virtual environments.
-const VIRTUAL_ENVIRONMENTS: [&str; 2] = [".venv/bin", "venv/bin"];
-
 /// A linter or type checker: its name (also of its table in `pyproject.toml`), settings files, section in shared ini
 /// files, and command.
 struct PythonTool {
@@ -266,7 +263,7 @@ impl PythonProject<'_> {
 
     fn propose(&self, role: CheckRole, name: &str, command: &str, found_in: &str) -> Proposal {
         let prefix = self.run_prefix();
-        let installed = self.installed_command(command);
+        let installed = self.at.with_virtual_environment(command);
         let install = match prefix {
             "uv run " => Some("uv sync".to_owned()),
             "poetry run " => Some("poetry install".to_owned()),
@@ -285,18 +282,6 @@ impl PythonProject<'_> {
             proposal.add_alternative(installed_alternative);
         }
         proposal
-    }
-
-    /// The command with the program of the project's virtual environment, if that has it.
-    fn installed_command(&self, command: &str) -> String {
-        let (program, arguments) = command.split_once(' ').unwrap_or((command, ""));
-        let installed = VIRTUAL_ENVIRONMENTS
-            .iter()
-            .find_map(|programs| self.at.installed_program(programs, program));
-        match installed {
-            Some(program) => format!("{program} {arguments}").trim_end().to_owned(),
-            None => command.to_owned(),
-        }
     }
 
     fn pip_install(&self) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Which commands of CI and git hooks become checks.
 
 use super::{proposals, repository};
-use crate::init::ci::{adopt, uncovered_comment};
+use crate::init::ci::{UncoveredCi, adopt, uncovered_comment};
 use crate::init::overlap::note_containing_commands;
 
 /// Asserts the checks, each as `file: command`, and the commands that none covers.
@@ -14,7 +14,8 @@ fn check_adopted(files: &[(&str, &str)], expected: &[&str], expected_uncovered: 
         .map(|proposal| format!("{}: {}", proposal.found_in, proposal.step.target))
         .collect();
     assert_eq!(adopted, expected);
-    let uncovered: Vec<_> = uncovered.iter().map(|command| &command.run).collect();
+    let uncovered = uncovered.commands.iter().map(|command| &command.run);
+    let uncovered: Vec<_> = uncovered.collect();
     assert_eq!(uncovered, expected_uncovered);
 }
 
@@ -53,6 +54,7 @@ jobs:
         &[
             "cargo doc --no-deps",
             "cargo test --target ${{ matrix.target }}",
+            "cargo test --ignored",
         ],
     );
 }
@@ -165,6 +167,17 @@ fn commands_for_the_installed_tool_are_adopted_or_listed() {
         "- run: python -m pytest\n- run: pytest --slow\n",
         &["pyproject.toml: .venv/bin/pytest"],
         &["pytest --slow"],
+    );
+    let tools = [(".venv/bin/python", ""), (".venv/bin/mypy", "")];
+    let workflow = "- run: python -m unittest\n- run: MYPYPATH=src mypy src\n- run: ruff check\n";
+    check_adopted(
+        &[&tools[..], &[(WORKFLOW, workflow)]].concat(),
+        &[
+            ".github/workflows/ci.yml: .venv/bin/python -m unittest",
+            ".github/workflows/ci.yml: MYPYPATH=src .venv/bin/mypy src",
+            ".github/workflows/ci.yml: ruff check",
+        ],
+        &[],
     );
     let package = ("package.json", r#"{"scripts": {"test": "jest"}}"#);
     check_adopted(
@@ -285,11 +298,23 @@ fn tasks_that_run_all_checks_are_adopted() {
 }
 
 #[test]
-fn gitlab_circleci_and_hook_commands_are_adopted() {
+fn commands_of_other_ci_systems_and_hooks_are_adopted() {
     let gitlab = "test:\n  script:\n    - npm ci\n    - make test\n";
     check_adopted(
         &[(".gitlab-ci.yml", gitlab)],
         &[".gitlab-ci.yml: make test"],
+        &[],
+    );
+    let travis = "script:\n  - perl Makefile.PL\n  - make test\nafter_success: tox\n";
+    check_adopted(
+        &[(".travis.yml", travis)],
+        &[".travis.yml: make test"],
+        &["perl Makefile.PL"],
+    );
+    let azure = "steps:\n- script: npm ci && npm run lint\n  workingDirectory: web\n- task: X@1\n";
+    check_adopted(
+        &[("azure-pipelines.yml", azure), ("web/index.js", "")],
+        &["azure-pipelines.yml: npm run lint"],
         &[],
     );
     let circle = "jobs:\n  a:\n    steps:\n      - checkout\n      - run:\n          name: x\n          command: tox\n";
@@ -311,6 +336,155 @@ fn gitlab_circleci_and_hook_commands_are_adopted() {
     );
 }
 
+#[test]
+fn commands_in_lists_are_read_one_by_one() {
+    let workflow = "\
+- run: npm ci && npm test
+- run: source venv/bin/activate; ruff check . && ./finish
+- run: npm run lint:css && # The style.
+- run: npm ci && npm run test:e2e | tee log
+- run: npm ci || true
+- run: curl https://example.org/install | sh
+- run: git ls-files '*.sh' | xargs shellcheck
+- run: pytest -k 'a && b; c'
+";
+    let adopted = [
+        ".github/workflows/ci.yml: npm test",
+        ".github/workflows/ci.yml: ruff check .",
+        ".github/workflows/ci.yml: npm run lint:css",
+    ];
+    let uncovered = [
+        "./finish",
+        "npm ci && npm run test:e2e | tee log",
+        "git ls-files '*.sh' | xargs shellcheck",
+        "pytest -k 'a && b; c'",
+    ];
+    check_adopted(&[(WORKFLOW, workflow)], &adopted, &uncovered);
+}
+
+#[test]
+fn commands_of_conditions_and_loops_are_listed() {
+    let workflow = "\
+- run: |
+    if [ \"$RUNNER_OS\" = Linux ]; then
+      npm run lint
+      sudo apt-get install xvfb
+    else
+      tox; fi
+    for name in a b; do pytest \"$name\"; done
+    case \"$KIND\" in
+      fast) pytest -q ;;
+      *)
+        pytest --slow
+        ;;
+    esac
+    case \"$KIND\" in all) nox;; esac
+    [ -d web ] && yarn test
+    finish() {
+      ruff check src
+    }
+    cat > settings.py <<EOF
+    it's not a command
+    EOF
+    pytest
+";
+    let uncovered = [
+        "npm run lint",
+        "tox",
+        "pytest \"$name\"",
+        "pytest -q",
+        "pytest --slow",
+        "nox",
+        "yarn test",
+        "ruff check src",
+    ];
+    let adopted = [".github/workflows/ci.yml: pytest"];
+    check_adopted(&[(WORKFLOW, workflow)], &adopted, &uncovered);
+}
+
+#[test]
+fn directory_that_a_script_enters_is_that_of_its_checks() {
+    let workflow = "\
+- run: cd web && npm ci && npm test
+- run: |
+    cd ./tools/ || exit 1
+    ruff check .
+    (cd ../web && npm run lint)
+    make lint
+    cd ..
+    shellcheck run.sh
+- run: cd $HOME/x && tox
+- run: cd ..; nox
+- run: cd ../web; npm run typecheck
+  working-directory: tools
+";
+    let files = [
+        (WORKFLOW, workflow),
+        ("web/index.js", ""),
+        ("tools/x.py", ""),
+    ];
+    let mut adopted = proposals(&files);
+    let uncovered = adopt(&repository(&files), &mut adopted);
+    let adopted = adopted.iter().map(|it| {
+        format!(
+            "{}: {}",
+            it.step.directory.as_deref().unwrap_or("."),
+            it.step.target
+        )
+    });
+    assert_eq!(
+        adopted.collect::<Vec<_>>(),
+        [
+            "web: npm test",
+            "tools: ruff check .",
+            "web: npm run lint",
+            "tools: make lint",
+            ".: shellcheck run.sh",
+            "web: npm run typecheck",
+        ]
+    );
+    let comment = uncovered_comment(&uncovered);
+    for line in ["tox (in $HOME/x, .github", "nox (in .., .github"] {
+        assert!(comment.contains(line), "{comment}");
+    }
+}
+
+#[test]
+fn invalid_files_of_ci_are_listed() {
+    let files = [
+        (WORKFLOW, "jobs:\n  a: [\n"),
+        (".gitlab-ci.yml", "a:\n  script: tox\n"),
+    ];
+    let mut adopted = proposals(&files);
+    let uncovered = adopt(&repository(&files), &mut adopted);
+    assert_eq!(adopted.len(), 1);
+    let comment = uncovered_comment(&uncovered);
+    let start = "\n# These files of CI are not valid YAML, so their commands are unknown:\n\
+                 #   .github/workflows/ci.yml: ";
+    assert!(
+        comment.starts_with(start) && comment.contains("line "),
+        "{comment}"
+    );
+}
+
+#[test]
+fn hostile_scripts_are_read_within_bounds() {
+    let scripts = [
+        "(".repeat(200_000),
+        "cd a\nx\n".repeat(20_000),
+        "if \"\n".repeat(20_000),
+        "a && ".repeat(20_000),
+        "$(".repeat(50_000),
+    ];
+    for script in scripts {
+        let files = [(".husky/pre-push", script.as_str())];
+        let mut adopted = proposals(&files);
+        let uncovered = adopt(&repository(&files), &mut adopted);
+        assert!(adopted.is_empty());
+        assert!(uncovered_comment(&uncovered).len() < 100_000);
+    }
+}
+
 /// `init` runs what it adopts.
 #[test]
 fn commands_with_other_effects_are_not_adopted() {
@@ -319,8 +493,7 @@ fn commands_with_other_effects_are_not_adopted() {
         "bundle exec rails db",
         "ssh production pytest",
         "psql --dbname test",
-        "npm test && ./finish",
-        "pytest; ./finish",
+        "npm test || ./finish",
         "pytest | tee log",
         "pytest > report",
         "pytest $(./options)",
@@ -374,7 +547,16 @@ fn uncovered_commands_cannot_add_settings() {
         "\n# CI also runs these commands, which no check above covers:\n\
          #   build x (.husky/pre-push)\n"
     );
-    assert_eq!(uncovered_comment(&[]), "");
+    assert_eq!(uncovered_comment(&UncoveredCi::default()), "");
+    let script = "./one \"".to_owned() + &"x".repeat(10_000) + "\"\n";
+    let many: Vec<String> = (0..1_000).map(|index| format!("./run {index}\n")).collect();
+    let script = script + &many.concat();
+    let files = [(".husky/pre-push", script.as_str())];
+    let comment = uncovered_comment(&adopt(&repository(&files), &mut Vec::new()));
+    assert!(
+        comment.len() < 10_000 && comment.ends_with("#   and 951 more\n"),
+        "{comment}"
+    );
 }
 
 #[test]

@@ -196,6 +196,15 @@ fn ecosystem_go() {
             "golangci-lint: golangci-lint run ./...",
         ],
     );
+    // Without a module, the trial names the command that makes one.
+    let old = [
+        ("quote.go", ""),
+        ("quote_test.go", ""),
+        ("cmd/x_test.go", ""),
+    ];
+    check(&old, &["tests: go test ./..."]);
+    let install = proposals(&old)[0].install.clone();
+    assert_eq!(install.as_deref(), Some("go mod init MODULE"));
 }
 
 #[test]
@@ -364,6 +373,15 @@ fn alternatives_of_commands_that_cannot_be_used() {
     check_test_commands(
         &[("package.json", launched), ("node_modules/.bin/vitest", "")],
         &["npm test", "node_modules/.bin/vitest run"],
+    );
+    let types = r#"{"scripts": {"test": "pnpm lint && vitest run --typecheck"}}"#;
+    check_test_commands(
+        &[("package.json", types), ("node_modules/.bin/vitest", "")],
+        &[
+            "npm test",
+            "node_modules/.bin/vitest run --typecheck",
+            "node_modules/.bin/vitest run",
+        ],
     );
     check_test_commands(
         &[

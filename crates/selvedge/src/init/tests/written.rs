@@ -192,6 +192,14 @@ fn known_failures_are_only_ids_of_tests_that_ran() {
 fn tests_that_cannot_be_loaded_are_unusable() {
     let none = trial_of("go.mod", failed_tests(&["tests/test_a.py"], 0));
     assert_unusable(&none, "no test ran: tests/test_a.py");
+    // The id in unittest's report, and the one in its output.
+    let mut module = failed_tests(&["tests"], 0);
+    module["failures"] = serde_json::json!([{
+        "kind": "test", "tool": "unittest", "id": "unittest.loader._FailedTest.tests",
+        "summary": "ImportError: no name x", "count": 1, "source": "text",
+    }]);
+    let module = trial_of("go.mod", module);
+    assert_unusable(&module, "no test ran: ImportError: no name x");
     let ruby = "\
 An error occurred while loading ./spec/a_spec.rb. - Did you mean?
 

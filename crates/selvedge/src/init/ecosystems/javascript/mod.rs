@@ -98,6 +98,12 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
             // A script that also runs a linter that is missing here, for example.
             let parts = own.iter().flat_map(|script| package.commands(script));
             let runners = parts.filter_map(|part| installed_runner(at, part));
+            let runners: Vec<String> = runners.collect();
+            let plain = runners
+                .iter()
+                .filter_map(|command| without_options(command));
+            let plain: Vec<String> = plain.collect();
+            let runners = runners.into_iter().chain(plain);
             commands.extend(runners.map(|command| (command, MANIFEST)));
         }
         let proposals = commands.into_iter().map(|(command, found_in)| {
@@ -124,6 +130,15 @@ fn installed_runner(at: &RepositoryDirectory<'_>, command: &str) -> Option<Strin
     };
     let words = std::iter::once(program.as_str()).chain(arguments.iter().copied());
     Some(words.collect::<Vec<_>>().join(" "))
+}
+
+/// The command of a runner that needs no options, without those that it has: `vitest run --typecheck` writes into
+/// `node_modules`, for example.
+fn without_options(command: &str) -> Option<String> {
+    let (plain, _) = command.split_once(" -")?;
+    let program = plain.split(' ').next().unwrap_or_default();
+    let is_known = program.ends_with("/vitest") || program.ends_with("/jest");
+    is_known.then(|| plain.to_owned())
 }
 
 fn covers(above: &RepositoryDirectory<'_>, below: &RepositoryDirectory<'_>) -> bool {
