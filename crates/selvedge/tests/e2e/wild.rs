@@ -64,15 +64,14 @@ fn wild_projects_all_get_right_verdicts() {
         .collect();
     assert!(missing.is_empty(), "programs are missing: {missing:?}");
     let trials = try_all(&projects);
-    for trial in &trials {
-        println!("{}", trial.row());
-    }
     println!("{}", trial::total(&trials));
     let problems: Vec<String> = trials.iter().flat_map(Trial::problems).collect();
     assert!(problems.is_empty(), "{}", problems.join("\n\n"));
 }
 
-/// Tries all projects one after the other, because their times are measured; they are prepared one per core.
+/// Tries all projects one after the other, because their times are measured; they are prepared one per core. Prints the
+/// row of each.
+#[allow(clippy::print_stdout, reason = "the rows of `cargo xtask wild`")]
 fn try_all(projects: &[Project]) -> Vec<Trial> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let next = AtomicUsize::new(0);
@@ -100,7 +99,10 @@ fn try_all(projects: &[Project]) -> Vec<Trial> {
         let place = place.unwrap();
         let tried = place
             .and_then(|place| catch_unwind(AssertUnwindSafe(|| trial::run_in(project, &place))));
-        tried.unwrap_or_else(|panic| Trial::broken(project, panic.as_ref()))
+        let trial = tried.unwrap_or_else(|panic| Trial::broken(project, panic.as_ref()));
+        // Printed at once: a run that is interrupted keeps what it has shown.
+        println!("{}", trial.row());
+        trial
     });
     tried.collect()
 }
