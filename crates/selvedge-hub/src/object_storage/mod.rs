@@ -191,6 +191,8 @@ impl ObjectStorage {
             .with_bucket_name(&settings.bucket)
             .with_virtual_hosted_style_request(settings.is_virtual_hosted)
             .with_client_options(options)
+            // Not every store has it, and the objects to delete are few.
+            .with_disable_bulk_delete(true)
             .with_retry(RetryConfig {
                 backoff: BackoffConfig {
                     init_backoff: FIRST_PAUSE,

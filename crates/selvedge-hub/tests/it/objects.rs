@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -191,7 +192,7 @@ pub(crate) async fn file_is_in_the_object_store_until_its_retention_ends(databas
     let until = tokio::time::Instant::now() + TEST_TIMEOUT;
     while !store.keys().is_empty() || hub_store.count_unused_objects().await.unwrap() > 0 {
         assert!(tokio::time::Instant::now() < until, "{:?}", store.keys());
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(uploader.get(file).await.status, 404);
 }

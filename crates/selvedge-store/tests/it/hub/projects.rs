@@ -122,7 +122,7 @@ pub(super) async fn limits_of_running_tasks_and_costs_delay_queued_tasks(fixture
     let first = store.assign_tasks(vec![want("one", 9, &[])]).await.unwrap();
     assert_eq!(first.len(), 4, "three of `a`, one of `b`");
     assert_eq!(assignable(None, 9, &[]).await, 0);
-    let mut labelled = task_of("b", "cleo", 11);
+    let mut labelled = task_of("b", "cleo", 20);
     labelled.labels = vec!["gpu".to_owned()];
     store.submit(labelled.clone()).await.unwrap();
     assert_eq!(assignable(None, 9, &[]).await, 0, "it needs a label");
