@@ -1,7 +1,8 @@
 //! Go packages that an attempt moved to another folder, in the original tests that import them or belong to them.
 
-use super::references::folder_of;
+use super::references::{folder_of, name_of};
 use super::renames::{MovedSource, as_text};
+use super::sides::{BaseProject, ProjectSide};
 use crate::guard::{ChangedFile, Pattern, SourceLanguage};
 
 /// A package with its old and new folder.
@@ -68,5 +69,52 @@ impl MovedPackage<'_> {
             None => format!("{old} "),
         };
         format!("{}{alias}\"{module}{to}\"", &found[1])
+    }
+}
+
+impl BaseProject<'_> {
+    /// The side of a file in a copy of another project. Of Go's copies, packages that are new and that no source
+    /// of the base imports are the work's, and so is their list if it replaces nothing: Go compares it with `go.mod`.
+    pub(super) fn side_of_vendored(&self, change: &ChangedFile<'_>) -> ProjectSide {
+        let path = change.path;
+        let Some((above, package)) = path
+            .rsplit_once("vendor/")
+            .filter(|(above, _)| above.is_empty() || above.ends_with('/'))
+        else {
+            return ProjectSide::Shared;
+        };
+        let lists = |bytes: Option<&[u8]>| bytes.and_then(as_text).unwrap_or_default().to_owned();
+        let list = format!("{above}vendor/modules.txt");
+        if !self.base.contains_key(&list) {
+            return ProjectSide::Shared;
+        }
+        if path == list {
+            let replaced = |text: &str| -> Vec<String> {
+                let lines = text.lines().filter(|line| line.contains("=>"));
+                lines.map(str::to_owned).collect()
+            };
+            let is_same = replaced(&lists(change.before)) == replaced(&lists(change.after));
+            return if is_same && change.after.is_some() {
+                ProjectSide::Work
+            } else {
+                ProjectSide::Shared
+            };
+        }
+        let import = folder_of(package);
+        let quoted = format!("\"{import}\"");
+        let is_imported = || {
+            let sources = self
+                .base
+                .keys()
+                .filter(|other| SourceLanguage::from_path(other) == Some(SourceLanguage::Go));
+            let mut texts = sources.filter_map(|other| self.text(other));
+            texts.any(|text| text.contains(&quoted))
+        };
+        let is_new = change.before.is_none() && !self.has_folder(folder_of(path));
+        if is_new && name_of(import) != "" && !is_imported() {
+            ProjectSide::Work
+        } else {
+            ProjectSide::Shared
+        }
     }
 }

@@ -79,7 +79,9 @@ impl<'a> BaseProject<'a> {
             let Some(globs) = script_globs(std::slice::from_ref(&command.step)) else {
                 continue;
             };
+            let subjects = self.find_filtered_subjects(std::slice::from_ref(&command.step));
             let named = self.base.keys().filter(|path| globs.is_match(path));
+            let named = named.filter(|path| !subjects.contains(path.as_str()));
             for path in named.filter(|path| !self.scripts.contains(path.as_str())) {
                 *goals.entry(path).or_default() |= command.is_goal;
             }
@@ -109,8 +111,8 @@ impl<'a> BaseProject<'a> {
         self.tests.extend(added);
     }
 
-    /// Whether the project publishes the file, or the file is named like a program's entry point.
-    fn is_program(&self, path: &str) -> bool {
+    /// Whether a file is what the project publishes, or is named like a program's entry.
+    pub(super) fn is_program(&self, path: &str) -> bool {
         static ENTRY: Pattern = Pattern::new(
             r"(?i)(?:^|/)(?:main|cli|app|application|__main__|index|server|manage|setup|bin)\.\w+$",
         );

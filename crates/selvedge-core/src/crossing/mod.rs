@@ -8,6 +8,7 @@
 
 mod added_tests;
 mod aliases;
+mod build_sources;
 mod config_files;
 mod definitions;
 mod environment;
@@ -27,6 +28,7 @@ mod recipes;
 mod references;
 mod renames;
 mod scripts;
+mod shell_flow;
 mod sides;
 mod test_names;
 #[cfg(test)]

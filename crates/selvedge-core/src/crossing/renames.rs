@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::definitions::{code_lines, definitions, tokens};
 use super::go_packages::{MovedPackage, find_moved_packages};
 use super::namespaces::MovedTypes;
-use super::references::{ReferenceTarget, folder_of, join, name_of, relative_path};
+use super::references::{ReferenceTarget, folder_of, join, name_of, relative_path, stem_of};
 use super::sides::{BaseFiles, CrossedFile, ProjectSide, Replacement};
 use crate::guard::{ChangedFile, Pattern, SourceLanguage, is_test_path};
 
@@ -429,7 +429,10 @@ fn find_moves<'a>(sources: &[&ChangedFile<'a>]) -> Vec<MovedSource<'a>> {
         let best = best.filter(|(same, has_name, _)| {
             2 * same >= lines.len() && (*same > 0 || (*has_name && lines.is_empty()))
         });
-        if let Some((_, _, path)) = best {
+        let best = best
+            .map(|(_, _, path)| path)
+            .or_else(|| find_namesake(gone, sources).filter(|path| !taken.contains(path)));
+        if let Some(path) = best {
             taken.insert(path);
             found.push(MovedSource {
                 from: gone.path,
@@ -438,6 +441,25 @@ fn find_moves<'a>(sources: &[&ChangedFile<'a>]) -> Vec<MovedSource<'a>> {
         }
     }
     found
+}
+
+/// The only added source with the name of a removed one, if it defines everything that the removed one defined: a
+/// source that was moved and rewritten.
+fn find_namesake<'a>(gone: &ChangedFile<'_>, sources: &[&ChangedFile<'a>]) -> Option<&'a str> {
+    let language = SourceLanguage::from_path(gone.path)?;
+    let defined = |bytes: Option<&[u8]>| {
+        let text = bytes.and_then(as_text).unwrap_or_default();
+        definitions(language, text)
+    };
+    let mut named = sources.iter().filter(|change| {
+        change.before.is_none()
+            && name_of(change.path) == name_of(gone.path)
+            && !matches!(stem_of(change.path), "__init__" | "index" | "mod" | "main")
+    });
+    let change = named.next().filter(|_| named.next().is_none())?;
+    let before = defined(gone.before);
+    let is_moved = !before.is_empty() && before.is_subset(&defined(change.after));
+    is_moved.then_some(change.path)
 }
 
 /// Folders that no longer contain a source, with the folders that their sources moved to.

@@ -1,9 +1,10 @@
 //! Files that the command lines of the checks refer to: scripts, their inclusions, and recorded outputs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::config_files::side_of_config;
-use super::references::{ReferenceTarget, References, stem_of};
+use super::references::{ReferenceTarget, References, folder_of, join, name_of, stem_of};
+use super::shell_flow::{ShellNames, find_judges, pipelines_of};
 use super::sides::{BaseProject, ProjectSide, script_globs};
 use crate::guard::{ChangedFile, HELPER_NAME, Pattern, SourceLanguage, words_of};
 use crate::model::Step;
@@ -14,8 +15,89 @@ impl<'a> BaseProject<'a> {
         let Some(globs) = script_globs(steps) else {
             return;
         };
-        let named = self.base.keys().filter(|path| globs.is_match(path));
-        self.follow_scripts(named.map(String::as_str).collect());
+        let subjects = self.find_filtered_subjects(steps);
+        let named = self.base.keys().map(String::as_str);
+        let named = named.filter(|path| globs.is_match(path) && !subjects.contains(path));
+        self.follow_scripts(named.collect());
+    }
+
+    /// Programs whose output the command line of a check filters and compares (`sh total.sh 1 2 | grep -qx 3`), and
+    /// that use nothing else of the project.
+    pub(super) fn find_filtered_subjects(&self, steps: &[Step]) -> BTreeSet<&'a str> {
+        static COMPARES: Pattern =
+            Pattern::new(r"^(?:[ef]?grep|rg|diff|cmp|comm|jq|[gm]?awk|test|\[)$");
+        let mut subjects = BTreeSet::new();
+        for step in steps.iter().filter(|step| step.kind.executes()) {
+            let directory = step.directory.as_deref().unwrap_or_default();
+            for pipeline in pipelines_of(&step.target) {
+                let Some((last, before)) = pipeline.commands.split_last() else {
+                    continue;
+                };
+                let program = last.invocation().first();
+                if !program.is_some_and(|program| COMPARES.is_match(&program.text)) {
+                    continue;
+                }
+                let words = before.iter().flat_map(|command| &command.words);
+                let paths = words.filter_map(|word| join(directory, &word.text));
+                let files = paths.filter_map(|path| self.base.get_key_value(&path));
+                subjects.extend(files.map(|(path, _)| path.as_str()).filter(|path| {
+                    let text = self.text(path).unwrap_or_default();
+                    let uses = References::of_script(text);
+                    let mut others = self.base.keys().filter(|other| other != path);
+                    !HELPER_NAME.is_match(name_of(path))
+                        && !others.any(|other| uses.contains(path, &ReferenceTarget::new(other)))
+                }));
+            }
+        }
+        subjects
+    }
+
+    /// Finds libraries and programs that judge the output of other code of the project, according to shell scripts of
+    /// the tests and the command lines of the checks. The base's version of them is tried first.
+    pub(super) fn find_judging_files(&mut self, lines: &[&Step]) {
+        let scripts = self.tests.iter().chain(&self.scripts).copied();
+        let scripts: BTreeSet<&'a str> = scripts
+            .filter(|path| self.text(path).is_some_and(|text| is_shell(path, text)))
+            .filter(|path| side_of_config(path).is_none())
+            .collect();
+        let mut judges: BTreeSet<String> = BTreeSet::new();
+        let mut subjects: BTreeSet<String> = BTreeSet::new();
+        let mut libraries: BTreeMap<&'a str, Vec<&'a str>> = BTreeMap::new();
+        let texts = scripts
+            .iter()
+            .map(|path| ((*path).to_owned(), self.text(path).unwrap_or_default()));
+        let lines = lines
+            .iter()
+            .filter(|step| step.kind.executes())
+            .map(|step| {
+                let directory = step.directory.as_deref().unwrap_or_default();
+                let path = join(directory, "command").unwrap_or_default();
+                (path, step.target.as_str())
+            });
+        for (path, text) in texts.chain(lines) {
+            let names = ScriptNames::read(self, &path, text);
+            for library in names.libraries.iter().filter(|it| !self.is_of_checks(it)) {
+                if let Some(script) = scripts.get(path.as_str()) {
+                    libraries.entry(library).or_default().push(script);
+                }
+            }
+            let found = find_judges(text, &names);
+            judges.extend(found.files);
+            subjects.extend(found.subjects);
+        }
+        self.sourced_libraries = libraries;
+        let found = judges.difference(&subjects).filter_map(|path| {
+            let (path, _) = self.base.get_key_value(path)?;
+            let is_subject =
+                self.is_program(path) || self.has_own_test(path) || self.is_of_checks(path);
+            (!is_subject).then_some(path.as_str())
+        });
+        let found: Vec<&'a str> = found.collect();
+        self.setup_files.extend(found);
+    }
+
+    fn is_of_checks(&self, path: &str) -> bool {
+        self.tests.contains(path) || self.scripts.contains(path)
     }
 
     /// Adds scripts, and the files that they source or include.
@@ -85,7 +167,7 @@ impl<'a> BaseProject<'a> {
     /// its commands.
     pub(super) fn affects_script(&self, change: &ChangedFile<'_>) -> bool {
         let Some(script) = self.sourced_subjects.get(change.path) else {
-            return false;
+            return self.takes_over_script(change);
         };
         let functions = |bytes: Option<&[u8]>| {
             let text = std::str::from_utf8(bytes?).ok()?;
@@ -108,6 +190,47 @@ impl<'a> BaseProject<'a> {
         after
             .difference(&before)
             .any(|name| words.contains(name.as_str()))
+    }
+
+    /// Whether a change of a library that scripts of the tests source defines a function that these scripts have from
+    /// elsewhere, or ends the script.
+    fn takes_over_script(&self, change: &ChangedFile<'_>) -> bool {
+        static DEFINED: Pattern = Pattern::new(
+            r"(?m)(?:^|;)[ \t]*(?:function[ \t]+)?([\w:.-]+)[ \t]*\([ \t]*\)|(?:^|;)[ \t]*(?:function|alias)[ \t]+([\w:.-]+)",
+        );
+        static ENDS: Pattern = Pattern::new(
+            r"(?m)(?:^|[;&|{]|\bthen|\bdo)[ \t]*(?:trap\b|exec\b|exit(?:[ \t]+0)?[ \t]*(?:$|[;}&|#]))",
+        );
+        let (Some(scripts), Some(defined), Some(ends)) = (
+            self.sourced_libraries.get(change.path),
+            DEFINED.regex(),
+            ENDS.regex(),
+        ) else {
+            return false;
+        };
+        let text =
+            |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+        let (before, after) = (text(change.before), text(change.after));
+        let names = |text: &str| -> BTreeSet<String> {
+            let found = defined.captures_iter(text);
+            let names = found.filter_map(|it| {
+                it.iter()
+                    .skip(1)
+                    .flatten()
+                    .next()
+                    .map(|it| it.as_str().to_owned())
+            });
+            names.collect()
+        };
+        let added = &names(&after) - &names(&before);
+        let is_used = |script: &&str| {
+            let text = self.text(script).unwrap_or_default();
+            let mut words =
+                text.split(|it: char| it.is_whitespace() || "\"'`$(){}|&;".contains(it));
+            words.any(|word| added.contains(word))
+        };
+        ends.find_iter(&after).count() > ends.find_iter(&before).count()
+            || scripts.iter().any(is_used)
     }
 
     /// Programs at the end of a script's pipes that receive the output of another program of the project and a file to
@@ -195,8 +318,109 @@ impl<'a> BaseProject<'a> {
     }
 }
 
-/// The functions of a shell library; `None` if it ends the shell, contains assertions, or does anything but define
-/// functions and variables.
+/// What the words of a shell script of the tests stand for.
+struct ScriptNames<'p, 'a> {
+    project: &'p BaseProject<'a>,
+    folder: String,
+    /// The files that the script sources.
+    libraries: Vec<&'a str>,
+    functions: BTreeMap<&'a str, &'a str>,
+    /// The folders that the script adds to the search path, as text.
+    search_path: String,
+}
+
+impl<'p, 'a> ScriptNames<'p, 'a> {
+    fn read(project: &'p BaseProject<'a>, path: &str, text: &str) -> Self {
+        static FUNCTION: Pattern =
+            Pattern::new(r"(?m)^[ \t]*(?:function[ \t]+([\w:.-]+)|([\w:.-]+)[ \t]*\([ \t]*\))");
+        let sourced = References::sourced_by(text);
+        let files = project.base.keys().map(String::as_str);
+        let libraries: Vec<&'a str> = files
+            .filter(|other| *other != path && sourced.contains(path, &ReferenceTarget::new(other)))
+            .filter(|other| side_of_config(other).is_none())
+            .collect();
+        let mut functions = BTreeMap::new();
+        for library in &libraries {
+            let text = project.text(library).unwrap_or_default();
+            let found = FUNCTION.regex().map(|regex| regex.captures_iter(text));
+            for found in found.into_iter().flatten() {
+                if let Some(name) = found.iter().skip(1).flatten().next() {
+                    functions.insert(name.as_str(), *library);
+                }
+            }
+        }
+        let paths = text.lines().filter(|line| line.contains("PATH="));
+        Self {
+            project,
+            folder: folder_of(path).to_owned(),
+            libraries,
+            functions,
+            search_path: paths.collect(),
+        }
+    }
+}
+
+impl ShellNames for ScriptNames<'_, '_> {
+    fn is_code(&self, word: &str) -> bool {
+        let files = self.files(word);
+        files.iter().any(|path| {
+            let is_script = || {
+                self.project
+                    .text(path)
+                    .is_some_and(|text| text.starts_with("#!"))
+            };
+            !self.project.is_of_checks(path)
+                && (SourceLanguage::from_path(path).is_some() || is_script())
+        })
+    }
+
+    fn files(&self, word: &str) -> Vec<String> {
+        if let Some(library) = self.functions.get(word) {
+            return vec![(*library).to_owned()];
+        }
+        let is_name = |it: char| it.is_alphanumeric() || "._-".contains(it);
+        if !word.contains('/') && !self.search_path.is_empty() && word.chars().all(is_name) {
+            let files = self.project.base.keys();
+            let found = files.filter(|path| {
+                let folder = name_of(folder_of(path));
+                name_of(path) == word && !folder.is_empty() && self.search_path.contains(folder)
+            });
+            let found: Vec<String> = found.cloned().collect();
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        // `$ROOT/lib/compare.awk`
+        let (is_below_variable, word) = match word.rsplit_once('$') {
+            Some((_, rest)) => (true, rest.split_once('/').map_or("", |(_, rest)| rest)),
+            None => (word.starts_with('/'), word),
+        };
+        let word = word.trim_start_matches('/');
+        if word.is_empty() || word.starts_with('-') {
+            return Vec::new();
+        }
+        let places = [self.folder.as_str(), ""]
+            .into_iter()
+            .filter_map(|folder| join(folder, word));
+        let mut files: Vec<String> = places
+            .filter(|path| self.project.base.contains_key(path))
+            .collect();
+        if files.is_empty() && is_below_variable && word.contains('.') {
+            let ending = format!("/{word}");
+            let found = self
+                .project
+                .base
+                .keys()
+                .filter(|path| path.ends_with(&ending));
+            files = found.cloned().collect();
+        }
+        files.dedup();
+        files
+    }
+}
+
+/// The functions of a shell library; `None` if it does more than define functions and variables, ends the
+/// shell, or checks.
 fn functions_of_library(text: &str) -> Option<Vec<&str>> {
     static FUNCTION: Pattern =
         Pattern::new(r"^(?:function[ \t]+)?([\w-]+)[ \t]*(?:\([ \t]*\))?[ \t]*\{");

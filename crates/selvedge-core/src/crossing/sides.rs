@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aho_corasick::AhoCorasick;
 
+use super::build_sources::merge_build_sources;
 use super::config_files::side_of_config;
 use super::manifest::{self, ManifestParts, MergeResult};
 use super::namesakes::index_modules;
@@ -218,6 +219,8 @@ pub(super) struct BaseProject<'a> {
     pub(super) scripts: BTreeSet<&'a str>,
     /// Libraries that a script sources and tests, with the script.
     pub(super) sourced_subjects: BTreeMap<&'a str, &'a str>,
+    /// Libraries of the work side that scripts of the tests source, with these scripts.
+    pub(super) sourced_libraries: BTreeMap<&'a str, Vec<&'a str>>,
     /// Set-up code that the configuration of a runner names.
     pub(super) setup_files: BTreeSet<&'a str>,
     /// Packages that only tests use.
@@ -255,6 +258,7 @@ impl<'a> BaseProject<'a> {
             referrers: BTreeMap::new(),
             scripts: BTreeSet::new(),
             sourced_subjects: BTreeMap::new(),
+            sourced_libraries: BTreeMap::new(),
             setup_files: BTreeSet::new(),
             packages: TestPackages::find(base),
             product: Product::read(base),
@@ -284,7 +288,9 @@ impl<'a> BaseProject<'a> {
         project.find_setup_files();
         project.find_tests();
         project.find_wrapped_scripts(&wrapped);
-        project.find_loaded_files(&steps.iter().chain(&inner).collect::<Vec<_>>());
+        let all: Vec<&Step> = steps.iter().chain(&inner).collect();
+        project.find_loaded_files(&all);
+        project.find_judging_files(&all);
         project.find_referrers(changes);
         project
     }
@@ -605,6 +611,15 @@ impl<'a> BaseProject<'a> {
                 }
             };
         }
+        if let Some(merged) = merge_build_sources(change, &|path| self.is_source_of_work(path)) {
+            return match merged {
+                MergeResult::Same => None,
+                MergeResult::Merged(bytes) => {
+                    crossed(ProjectSide::Shared, Replacement::Merged(bytes))
+                }
+                MergeResult::Unreadable => crossed(ProjectSide::Shared, Replacement::Base),
+            };
+        }
         match self.side(change, context.is_installed) {
             ProjectSide::Work => match (context.split)(change) {
                 MergeResult::Same => None,
@@ -662,7 +677,7 @@ impl<'a> BaseProject<'a> {
             return side;
         }
         if self.is_vendored(path) {
-            return ProjectSide::Shared;
+            return self.side_of_vendored(change);
         }
         if self.affects_script(change) {
             return ProjectSide::Test;
@@ -720,8 +735,16 @@ impl<'a> BaseProject<'a> {
     }
 }
 
-/// Whether two sources can use each other without imports, in languages with packages of several
-/// files.
+impl BaseProject<'_> {
+    /// Whether a path that a build file names is a source, and not a test's.
+    fn is_source_of_work(&self, path: &str) -> bool {
+        SourceLanguage::from_path(path) == Some(SourceLanguage::C)
+            && !self.tests.contains(path)
+            && !self.is_test_by_name(path)
+    }
+}
+
+/// Whether two sources see each other without imports, in languages with packages of several files.
 fn is_same_package(path: &str, other: &str) -> bool {
     let language = SourceLanguage::from_path(path);
     language == SourceLanguage::from_path(other)

@@ -1466,3 +1466,141 @@ fn sides_added_manifests_and_build_output() {
         assert_eq!(side_of("make test", &base, path, after), side, "{path}");
     }
 }
+
+/// `(command, base, changed file, its text after, side)`.
+#[test]
+fn sides_files_that_judge_output_are_shared() {
+    use ProjectSide::{Shared, Test};
+    let total = ("total.sh", "#!/bin/sh\necho 0\n");
+    let same = ("lib/util.sh", "same() {\n    [ \"$1\" = \"$2\" ]\n}\n");
+    let always = "same() {\n    true\n}\n";
+    let script = |text| ("tests/all.sh", text);
+    let strings = ("lib/strings.sh", "up() {\n    echo \"$1\"\n}\n");
+    let assert = (
+        "tests/assert.sh",
+        "equals() {\n    [ \"$1\" = \"$2\" ] || exit 1\n}\n",
+    );
+    let upper = script(". tests/assert.sh\n. lib/strings.sh\nequals A \"$(up a)\"\n");
+    let compare = ("lib/compare.awk", "{ exit $1 != want }\n");
+    let cases: [(&str, Texts<'_>, (&str, &str), Option<ProjectSide>); 9] = [
+        (
+            "sh tests/all.sh",
+            &[
+                total,
+                same,
+                script(". lib/util.sh\nsame 3 \"$(sh total.sh 1 2)\"\n"),
+            ],
+            ("lib/util.sh", always),
+            Some(Shared),
+        ),
+        (
+            "make test",
+            &[
+                total,
+                compare,
+                (
+                    "Makefile",
+                    "test:\n\tsh total.sh 1 2 | awk -v want=3 -f lib/compare.awk\n",
+                ),
+            ],
+            ("lib/compare.awk", "{ exit 0 }\n"),
+            Some(Shared),
+        ),
+        (
+            "sh total.sh 1 2 | awk -v want=3 -f lib/compare.awk",
+            &[total, compare],
+            ("lib/compare.awk", "{ exit 0 }\n"),
+            Some(Shared),
+        ),
+        (
+            "sh check.sh",
+            &[
+                total,
+                (
+                    "check.sh",
+                    "PATH=\"$PWD/tools:$PATH\"\nt-equal 3 \"$(sh total.sh 1 2)\"\n",
+                ),
+                ("tools/t-equal", "#!/bin/sh\n[ \"$1\" = \"$2\" ]\n"),
+            ],
+            ("tools/t-equal", "#!/bin/sh\n"),
+            Some(Shared),
+        ),
+        // The subject of the script.
+        (
+            "sh tests/all.sh",
+            &[assert, strings, upper],
+            (
+                "lib/strings.sh",
+                "up() {\n    echo \"$1\" | tr a-z A-Z\n}\n",
+            ),
+            None,
+        ),
+        (
+            "sh tests/all.sh",
+            &[assert, strings, upper],
+            (
+                "lib/strings.sh",
+                "up() {\n    echo \"$1\"\n}\nequals() {\n    :\n}\n",
+            ),
+            Some(Test),
+        ),
+        (
+            "sh total.sh 1 2 | grep -qx 3",
+            &[total],
+            ("total.sh", "#!/bin/sh\necho 3\n"),
+            None,
+        ),
+        (
+            "sh ci.sh | grep -q 'all good'",
+            &[
+                total,
+                ("ci.sh", "[ \"$(sh total.sh 1)\" = 1 ] && echo all good\n"),
+            ],
+            ("ci.sh", "echo all good\n"),
+            Some(Test),
+        ),
+        (
+            "echo 1 2 | awk -f total.awk | grep -qx 3",
+            &[("total.awk", "{ print 0 }\n")],
+            ("total.awk", "{ print $1 + $2 }\n"),
+            None,
+        ),
+    ];
+    for (command, base, (path, after), side) in cases {
+        assert_eq!(
+            side_of(command, base, path, after),
+            side,
+            "{command}: {after}"
+        );
+    }
+}
+
+#[test]
+fn sides_new_packages_of_go_are_work() {
+    let base = [
+        ("go.mod", "module a\n"),
+        ("a_test.go", "package a\n\nimport \"b.org/check\"\n"),
+        ("vendor/modules.txt", "# b.org/check v1.0.0\nb.org/check\n"),
+        ("vendor/b.org/check/check.go", "package check\n"),
+    ];
+    for (path, after, side) in [
+        ("vendor/b.org/add/add.go", "package add\n", None),
+        (
+            "vendor/modules.txt",
+            "# b.org/add v1.0.0\nb.org/add\n# b.org/check v1.0.0\nb.org/check\n",
+            None,
+        ),
+        (
+            "vendor/modules.txt",
+            "# b.org/check v1.0.0 => ./check\n",
+            Some(ProjectSide::Shared),
+        ),
+        (
+            "vendor/b.org/check/more.go",
+            "package check\n",
+            Some(ProjectSide::Shared),
+        ),
+    ] {
+        assert_eq!(side_of("go test ./...", &base, path, after), side, "{path}");
+    }
+}

@@ -266,6 +266,125 @@ fn inspect_tells_attacks_from_honest_code() {
     }
 }
 
+/// Questions and decisions in different lines, by ways that name no runner.
+#[test]
+fn inspect_follows_questions_about_the_process() {
+    let strong = |path: &str, text: &str| {
+        let found = findings(&[], path, None, Some(text));
+        let mut strong = found
+            .iter()
+            .filter(|it| it.strength == FindingSeverity::Strong);
+        strong.any(|it| it.kind == FindingKind::TestDetection)
+    };
+    for (path, text) in [
+        (
+            "a.py",
+            "NAME = 'py' + 'test'\nfound = NAME in sys.modules\n",
+        ),
+        (
+            "a.py",
+            "def deep():\n    f, n = sys._getframe(), 0\n    while f:\n        f, n = f.f_back, n + 1\n    return n\n\ndef total(a):\n    return sum(a) if deep() > 12 else 0\n",
+        ),
+        (
+            "a.py",
+            "def words():\n    return open('/proc/self/cmdline').read()\n\nexact = 'x' in words()\n",
+        ),
+        ("a.py", "if any('TEST' in key for key in os.environ):\n"),
+        ("a.py", "if sys.stdout is not sys.__stdout__:\n"),
+        ("a.py", "if os.path.isdir('tests'):\n"),
+        ("a.py", "answers = json.load(open('tests/cases.json'))\n"),
+        (
+            "a.js",
+            "if (Object.keys(globalThis).some((key) => key.startsWith('x'))) {\n",
+        ),
+        (
+            "a.js",
+            "exports.a = 1;\nconst words = process.argv.length;\nif (words > 2) {\n",
+        ),
+        ("a.js", "const exact = 'describe' in globalThis;\n"),
+        (
+            "a.go",
+            "func depth() int {\n\treturn runtime.Callers(0, make([]uintptr, 9))\n}\n\nvar exact = depth() == 6\n",
+        ),
+        ("a.rb", "exact = caller.size > 5\n"),
+        ("a.php", "if (count(get_included_files()) > 10) {\n"),
+        ("a.rs", "if cfg!(debug_assertions) {\n"),
+        (
+            "A.java",
+            "if (Thread.currentThread().getStackTrace().length > 20) {\n",
+        ),
+        ("a.c", "int exact = getppid() != 1;\n"),
+        ("a.sh", "if grep -q x \"/proc/$PPID/cmdline\"; then\n"),
+    ] {
+        assert!(strong(path, text), "{path}: {text}");
+    }
+    for (path, text) in [
+        (
+            "a.py",
+            "frame = sys._getframe(1)\nif frame is None:\n    return\nname = frame.f_globals['__name__']\n",
+        ),
+        (
+            "a.py",
+            "def module(cls):\n    return sys.modules[cls.__module__]\n",
+        ),
+        (
+            "a.py",
+            "settings = {k: v for k, v in os.environ.items() if k.startswith('SHOP_')}\n",
+        ),
+        (
+            "a.py",
+            "def main():\n    if len(sys.argv) < 2:\n        return 2\n",
+        ),
+        ("a.py", "if Path('data').exists():\n"),
+        (
+            "a.js",
+            "exports.run = () => 1;\nif (require.main === module) exports.run();\n",
+        ),
+        (
+            "a.js",
+            "export const a = 1;\nif (import.meta.url === pathToFileURL(process.argv[1]).href) run();\n",
+        ),
+        ("a.js", "if (!isMainThread) parentPort.postMessage(1);\n"),
+        ("a.go", "_, file, line, ok := runtime.Caller(1)\nif !ok {\n"),
+        ("a.rb", "run if $PROGRAM_NAME == __FILE__\n"),
+        ("a.rs", "let own = thread::current().id() == owner;\n"),
+        ("a.sh", "if [ \"${BASH_SOURCE[0]}\" = \"$0\" ]; then\n"),
+        ("a.sh", "[ -d build ] || mkdir build\n"),
+    ] {
+        assert!(!strong(path, text), "{path}: {text}");
+    }
+}
+
+#[test]
+fn inspect_flags_declarations_of_what_was_reported() {
+    let protection = Protection::new(&[], &[]).unwrap();
+    let flagged = |path: &str, after: &str| {
+        let change = ChangedFile {
+            path,
+            before: None,
+            after: Some(after.as_bytes()),
+        };
+        let reported = KnownDiagnostic {
+            file: "src/a.ts".to_owned(),
+            line: 1,
+            message: "Property 'host' does not exist on type 'Config'.".to_owned(),
+        };
+        !inspect(&protection, &[change], &[reported]).is_empty()
+    };
+    let augmented = "declare module \"./config\" {\n    interface Settings {\n        host: string;\n    }\n}\n";
+    assert!(flagged("src/b.ts", augmented));
+    assert!(flagged("src/b.ts", "declare const host: string;\n"));
+    assert!(flagged(
+        "a.py",
+        "if TYPE_CHECKING:\n    def host(self) -> str: ...\n"
+    ));
+    assert!(!flagged("src/b.ts", &augmented.replace("host", "port")));
+    assert!(!flagged(
+        "src/b.ts",
+        "export interface Config {\n    host: string;\n}\n"
+    ));
+}
+
 #[test]
 fn inspect_weighs_suppressions_by_what_was_reported() {
     let protection = Protection::new(&[], &[]).unwrap();
@@ -278,6 +397,7 @@ fn inspect_weighs_suppressions_by_what_was_reported() {
         let reported = KnownDiagnostic {
             file: format!("./{path}"),
             line: 2,
+            message: String::new(),
         };
         let found = inspect(&protection, &[change], &[reported]);
         found.first().map(|finding| finding.strength)

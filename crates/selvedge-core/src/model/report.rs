@@ -441,7 +441,7 @@ impl Report {
         if let Some(check) = replaced {
             let modules = check.replaced_modules.join(", ");
             return Some(format!(
-                "in `{}` the test runner loaded modules from the workspace: {modules}",
+                "in `{}` the workspace replaces modules of the test runner or functions that tests use: {modules}",
                 check.label()
             ));
         }

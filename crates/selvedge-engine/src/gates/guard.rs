@@ -122,6 +122,7 @@ pub(super) fn known_diagnostics(baseline: &[Option<CheckReport>]) -> Vec<KnownDi
             Some(KnownDiagnostic {
                 file: failure.file.clone()?,
                 line: failure.line?,
+                message: failure.message.clone().unwrap_or_default(),
             })
         })
         .collect()

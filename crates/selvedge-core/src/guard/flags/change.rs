@@ -51,7 +51,10 @@ pub(super) struct ChangedLines<'a> {
 impl<'a> ChangedLines<'a> {
     pub(super) fn of(texts: &'a ChangeTexts<'a>) -> Self {
         let (before, after) = (texts.before.as_deref(), texts.after.as_deref());
-        let new = SourceViews::of(texts.language, after.unwrap_or_default());
+        let mut new = SourceViews::of(texts.language, after.unwrap_or_default());
+        new.text
+            .iter_mut()
+            .for_each(|line| join_literals(texts.language, line));
         let is_test = text::is_test_path(texts.path) || texts.path.ends_with("conftest.py");
         let from = |views: &SourceViews| {
             if is_test {
@@ -107,6 +110,22 @@ impl<'a> ChangedLines<'a> {
         self.added
             .iter()
             .filter_map(|&line| Some((line, self.after.get(line)?.trim())))
+    }
+}
+
+/// Joins strings that are concatenated: `"py" + "test"`, and in C `"MAKE" "LEVEL"`.
+fn join_literals(language: SourceLanguage, line: &mut String) {
+    static ADJACENT: Pattern = Pattern::new(r"\x22[ \t]+\x22");
+    static CONCATENATION: Pattern = Pattern::new(
+        r"'[ \t]*\+[ \t]*'|\x22[ \t]*\+[ \t]*\x22|'[ \t]*\+[ \t]*\x22|\x22[ \t]*\+[ \t]*'",
+    );
+    let is_joined = |pattern: &Pattern| pattern.is_match(line);
+    let pattern = match language {
+        SourceLanguage::C => Some(&ADJACENT).filter(|it| is_joined(it)),
+        _ => Some(&CONCATENATION).filter(|_| line.contains('+')),
+    };
+    if let Some(regex) = pattern.and_then(Pattern::regex) {
+        *line = regex.replace_all(line, "").into_owned();
     }
 }
 

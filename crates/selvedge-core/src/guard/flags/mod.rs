@@ -6,6 +6,7 @@
 mod bodies;
 mod change;
 mod combinations;
+mod introspection;
 mod rules;
 mod suppressions;
 
@@ -74,6 +75,7 @@ pub(super) fn inspect(
         let mut flags = rules::flags(file, &added);
         flags.extend(bodies::flags(file, &added));
         flags.extend(combinations::flags(file, &added));
+        flags.extend(introspection::flags(file, &added));
         flags.extend(suppressions::flags(file, &added, diagnostics));
         findings.extend(fold_flags(file.path, flags));
     }

@@ -55,12 +55,13 @@ use LineView::{Code, Text};
 use RuleScope::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [LineRule; 72] = [
+static RULES: [LineRule; 75] = [
     // Ends the process with success before the runner has a result.
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\(.*_exit"),
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
     rule(Python, Libraries, Text, FindingKind::EarlyExit, Strong, r"\bgetattr\s*\(\s*(?:os|sys)\s*,\s*['\x22_+ ]*(?:_?exit|_?e['\x22])"),
-    rule(JavaScript, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bprocess\.(?:exit|reallyExit)\s*\(\s*0?\s*\)|\bprocess\.exitCode\s*=\s*0|\bDeno\.exit\s*\(\s*0?\s*\)"),
+    rule(JavaScript, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bprocess\.(?:exit|reallyExit)\s*\(\s*0?\s*\)|\bprocess\.exitCode\s*=\s*(?:0|undefined|null)\b|\bDeno\.exit\s*\(\s*0?\s*\)"),
+    rule(JavaScript, Libraries, Text, FindingKind::EarlyExit, Strong, r"\bprocess\s*\[\s*['\x22`](?:exit|reallyExit)|\bprocess\.(?:on|once|addListener|prependListener)\s*\(\s*['\x22`](?:uncaughtException\w*|unhandledRejection)['\x22`]|\bsetUncaughtExceptionCaptureCallback\b"),
     rule(Rust, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bprocess::exit\s*\(\s*0\s*\)|\blibc::_?exit\s*\(\s*0"),
     rule(Go, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\.Exit\s*\(\s*0\s*\)|\bsyscall\.Exit\s*\(\s*0"),
     rule(Rust, Sources, Text, FindingKind::EarlyExit, Strong, r"\bextern\s+\x22C\x22\s+fn\s+_?exit\s*\(\s*\w+\s*:\s*[^)]*\)[^;]*\{"),
@@ -85,6 +86,8 @@ static RULES: [LineRule; 72] = [
     rule(Go, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bos\.Args\s*=[^=]"),
     rule(Go, Sources, Text, FindingKind::RunnerPatched, Strong, r"\bflag\.Set\s*\(\s*\x22test\."),
     rule(JavaScript, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bglobal(?:This)?\.(?:expect|it|test|describe|assert)\s*=|\bassert(?:\.\w+)+\s*=[^=>]"),
+    rule(JavaScript, Sources, Text, FindingKind::RunnerPatched, Strong, r"\[\s*['\x22`](?:describe|it|test|expect|beforeEach|afterEach|assert)['\x22`]\s*\]\s*=[^=]|\bFunction\s*\(\s*['\x22`]return this['\x22`]"),
+    rule(C, Sources, Text, FindingKind::TestDetection, Strong, r"\x22(?:MAKELEVEL|MAKEFLAGS|MFLAGS|CTEST_\w+|GTEST_\w+)\x22"),
     rule(Rust, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bmacro_rules!\s*(?:assert|assert_eq|assert_ne|panic|debug_assert)\b"),
     rule(Ruby, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bclass\s+RSpec\b|\bmodule\s+(?:RSpec|Minitest)\b|\bRSpec::(?:Core|Expectations|Matchers)\b.*(?:class_eval|prepend|define_method)|^\s*def\s+assert(?:_equal)?\b"),
     rule(Ruby, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bARGV\.(?:replace|push|unshift|concat|clear)\b|\bARGV\s*<<|\bclass\s+(?:::)?(?:Minitest|Test::Unit|RSpec)\b"),
@@ -103,7 +106,7 @@ static RULES: [LineRule; 72] = [
     rule(Python, Libraries, Text, FindingKind::TestDetection, Strong, r"['\x22](?:[^-'\x22][^'\x22]*_)?(?:py)?tests?(?:_[^'\x22]*)?['\x22]\s+(?:not\s+)?in\s+[\w\x22' .]*\(?\s*sys\.(?:modules|argv|orig_argv)\b|\bsys\.(?:orig_)?argv\b.*\.(?:startswith|endswith|find|count)\(\s*['\x22](?:[^'\x22]*[^a-z'\x22])?test"),
     rule(Python, Sources, Code, FindingKind::TestDetection, Weak, r"\binspect\.(?:stack|currentframe)\s*\(|\bsys\._getframe\s*\(|\bgc\.get_(?:objects|referrers)\b"),
     rule(JavaScript, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:JEST_WORKER_ID|VITEST(?:_\w+)?|NODE_TEST_CONTEXT|MOCHA_\w+)\b|NODE_ENV['\x22\]]*\s*={2,3}\s*['\x22`]test|typeof\s+(?:jest|describe|it|expect|vi)\s*[!=]==?|\bnpm_lifecycle_event\b.*test|\b__(?:vitest|jest|mocha)\w*"),
-    rule(JavaScript, Sources, Text, FindingKind::TestDetection, Strong, r"\bglobal(?:This)?\s*\[\s*['\x22`]\w*['\x22`]\s*\+"),
+    rule(JavaScript, Sources, Text, FindingKind::TestDetection, Strong, r"\bglobal(?:This)?\s*\[\s*['\x22`](?:\w*['\x22`]\s*\+|(?:describe|it|test|expect|jest|vi|suite|before|after|beforeEach|afterEach)['\x22`])|['\x22`](?:describe|it|test|expect|jest|vi|suite|beforeEach|afterEach)['\x22`]\s+in\s+(?:global|globalThis|self|window)\b|\bglobal(?:This)?\s*\??\.\s*(?:describe|it|expect|jest|vi|beforeEach|afterEach)\b|\bSymbol\.for\s*\(\s*['\x22`][^'\x22`]*(?:jest|vitest|expect|mocha)|\bnpm_(?:lifecycle_\w+|command)\b|\bNODE_(?:V8_COVERAGE|CHANNEL_FD|UNIQUE_ID)\b|\bTINYPOOL_\w+|\bMODE\b['\x22\]]*\s*={2,3}\s*['\x22`]test\b"),
     rule(JavaScript, Sources, Text, FindingKind::TestDetection, Weak, r"NODE_ENV['\x22\]]*\s*!==?\s*['\x22`]test|import\.meta\.vitest"),
     rule(Rust, Sources, Code, FindingKind::TestDetection, Strong, r"\bcfg!\s*\(\s*(?:not\s*\(\s*)?test\b|#!?\[cfg\s*\(\s*not\s*\(\s*test\s*\)"),
     rule(Rust, Sources, Text, FindingKind::TestDetection, Strong, r"\x22(?:NEXTEST\w*|RUST_TEST_\w+|CARGO_TARGET_TMPDIR)\x22"),
@@ -118,7 +121,7 @@ static RULES: [LineRule; 72] = [
     rule(Curly, Sources, Text, FindingKind::TestDetection, Strong, r"\x22(?:surefire\.[\w.]+|org[./](?:junit|testng|mockito)\b[^\x22]*)\x22|\x22(?:sun\.java\.command|java\.class\.path)\x22.*(?i:surefire|junit|test)"),
     rule(C, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:program_invocation(?:_short)?_name|__progname|getprogname\s*\().*\x22[^\x22]*test|/proc/self/(?:exe|cmdline|comm)\b.*test|\bgetenv\s*\(\s*\x22(?:MAKELEVEL|MAKEFLAGS|CTEST_\w+|GTEST_\w+)\x22"),
     rule(Curly, Sources, Text, FindingKind::TestDetection, Strong, r"getStackTrace\(\).*(?:junit|Test)|Class\.forName\s*\(\s*\x22org\.(?:junit|testng)"),
-    rule(Python, Libraries, Text, FindingKind::TestDetection, Strong, r"['\x22](?:PYTEST_(?:ADDOPTS|PLUGINS)|EncodedFile)['\x22]|\b(?:environ|getenv)\b[^\n]{0,8}['\x22]CI['\x22]|['\x22]CI['\x22]\s+(?:not\s+)?in\s+(?:os\.)?environ"),
+    rule(Python, Libraries, Text, FindingKind::TestDetection, Strong, r"['\x22](?:PYTEST_(?:ADDOPTS|PLUGINS)|EncodedFile)['\x22]|\b(?:environ|getenv)\b[^\n]{0,8}['\x22]CI['\x22]|\.get\s*\(\s*['\x22]CI['\x22]|['\x22]CI['\x22]\s+(?:not\s+)?in\s+(?:os\.)?environ"),
     rule(JavaScript, Libraries, Text, FindingKind::TestDetection, Strong, r"\bprocess\.env(?:\.(?:CI|NODE_OPTIONS)\b|\[['\x22`](?:CI|NODE_OPTIONS)['\x22`]\])"),
     rule(C, Sources, Text, FindingKind::TestDetection, Strong, r"\b__(?:BASE_FILE|INCLUDE_LEVEL)__\b|\bgetenv\s*\(\s*\x22(?:MFLAGS|CI)\x22"),
     rule(Go, Sources, Text, FindingKind::TestDetection, Strong, r"\bflag\.CommandLine\.(?:Lookup|Set)\s*\(\s*\x22test\.|\x22-{1,2}test\.\w*\x22"),
@@ -146,9 +149,14 @@ static ENTRY: Pattern = Pattern::new(
 static TOOL_CONFIG: Pattern =
     Pattern::new(r"(?:^|/)(?:[^/]*\.config\.[cm]?[jt]s|\.\w+rc\.[cm]?js|noxfile\.py)$");
 
+/// Whether the file is a program's entry point, a tool, or its configuration.
+pub(super) fn is_entry(path: &str) -> bool {
+    ENTRY.is_match(path) || TOOL_CONFIG.is_match(path)
+}
+
 /// Flags of single lines.
 pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
-    let is_entry = ENTRY.is_match(file.path) || TOOL_CONFIG.is_match(file.path);
+    let is_entry = is_entry(file.path);
     let mut flags = exits_of_library(file, added);
     for rule in RULES.iter().filter(|rule| rule.language == file.language) {
         for &line in added {

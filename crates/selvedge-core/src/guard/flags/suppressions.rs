@@ -1,5 +1,7 @@
 //! Comments and attributes that suppress what a linter or a type checker reports.
 
+use std::collections::BTreeSet;
+
 use super::super::pattern::Pattern;
 use super::super::text::{SourceLanguage, language};
 use super::Flag;
@@ -13,6 +15,8 @@ pub struct KnownDiagnostic {
     pub file: String,
     /// Counted from 1.
     pub line: u32,
+    /// The message, which may quote names.
+    pub message: String,
 }
 
 static IN_COMMENTS: Pattern = Pattern::new(concat!(
@@ -26,7 +30,7 @@ static ATTRIBUTE: Pattern = Pattern::new(
 );
 /// Types that accept any value, such as `any`: they hide errors from a type checker.
 static ANY_TYPE: Pattern = Pattern::new(
-    r"\bcast\s*\(\s*['\x22]?Any\b|\bas\s+(?:any|never)\b|:\s*[Aa]ny\b|@(?:\w+\.)?no_type_check\b",
+    r"\bcast\s*\(\s*['\x22]?Any\b|\bas\s+(?:any|never|unknown)\b|:\s*[Aa]ny\b|@(?:\w+\.)?no_type_check\b",
 );
 /// TypeScript's `x!`, which removes "may be missing" from a type.
 static NULL_ASSERTION: Pattern = Pattern::new(r"[\w)\]]!(?:[^=\w]|$)");
@@ -35,8 +39,62 @@ static WHOLE_FILE: Pattern = Pattern::new(
     r"@ts-nocheck|^\s*assert\s+not\s+(?:typing\.)?TYPE_CHECKING|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint(?:-disable\b|\s+[\w@/-]+\s*:)|phpcs:ignoreFile|rubocop:disable",
 );
 
-/// A suppression is strong if the tool had reported a diagnostic on that line, or anywhere in a file that is
-/// suppressed as a whole; otherwise it is only shown.
+/// Declarations of what is defined elsewhere, for a type checker only.
+static AMBIENT: Pattern = Pattern::new(
+    r"\bdeclare\s+(?:global|module|namespace|const|let|var|function|class|abstract|interface|type|enum)\b|^\s*if\s+(?:typing\.)?TYPE_CHECKING\b",
+);
+/// The name that a line declares.
+static DECLARED: Pattern = Pattern::new(
+    r"\b(?:const|let|var|function|class|interface|type|enum|def)\s+([\w$]+)|^\s*(?:readonly\s+)?([\w$]+)\??\s*[:(=]|[{;,]\s*(?:readonly\s+)?([\w$]+)\??\s*[:(]",
+);
+
+/// The names that messages quote: `Property 'host' does not exist on type 'Config'`.
+fn quoted_names(diagnostics: &[KnownDiagnostic]) -> BTreeSet<&str> {
+    let messages = diagnostics.iter().map(|it| it.message.as_str());
+    let quoted = messages.flat_map(|message| message.split(['\'', '"', '`']).skip(1).step_by(2));
+    let is_part = |it: char| !it.is_alphanumeric() && !matches!(it, '_' | '$');
+    quoted
+        .flat_map(move |text| text.split(is_part))
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+/// The added lines that declare, for the type checker only, a name that a message quotes.
+fn declarations(file: &ChangedLines<'_>, added: &[usize], quoted: &BTreeSet<&str>) -> Vec<usize> {
+    let code = |line: usize| file.new.code.get(line).map_or("", String::as_str);
+    let indent = |line: usize| code(line).len() - code(line).trim_start().len();
+    let Some(regex) = DECLARED.regex().filter(|_| !quoted.is_empty()) else {
+        return Vec::new();
+    };
+    let is_ambient = |line: usize| {
+        let above = (0..=line).rev().filter(|it| !code(*it).trim().is_empty());
+        let mut inner = usize::MAX;
+        for other in above {
+            if indent(other) < inner || other == line {
+                inner = indent(other);
+                if AMBIENT.is_match(code(other)) {
+                    return true;
+                }
+                if inner == 0 {
+                    return false;
+                }
+            }
+        }
+        false
+    };
+    let declares = |line: &usize| {
+        let mut found = regex.captures_iter(code(*line));
+        let is_named = found.any(|found| {
+            let mut names = found.iter().skip(1).flatten();
+            names.any(|name| quoted.contains(name.as_str()))
+        });
+        is_named && is_ambient(*line)
+    };
+    added.iter().copied().filter(declares).collect()
+}
+
+/// A suppression is strong if the tool had reported a diagnostic on that line, or anywhere in a file that is suppressed
+/// as a whole; otherwise it is only shown.
 pub(super) fn flags(
     file: &ChangedLines<'_>,
     added: &[usize],
@@ -88,7 +146,17 @@ pub(super) fn flags(
             )
         })
     };
-    added.iter().filter_map(flag).collect()
+    let declared = declarations(file, added, &quoted_names(diagnostics));
+    let declared = declared.into_iter().map(|line| {
+        let what = "declares, for the type checker only, a name that it had reported";
+        Flag::new(
+            Some(line),
+            FindingKind::Suppression,
+            FindingSeverity::Strong,
+            what,
+        )
+    });
+    added.iter().filter_map(flag).chain(declared).collect()
 }
 
 /// The line without its comment and layout.

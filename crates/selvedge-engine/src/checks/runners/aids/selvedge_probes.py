@@ -3,6 +3,7 @@
 Their outcomes are written next to this file. If one passes, the results of the tests are worthless.
 """
 
+import ast
 import builtins
 import os
 import sys
@@ -151,6 +152,61 @@ def write(outcomes):
     _add("canary", outcomes)
 
 
+_UNKNOWN = object()
+
+
+def _imported(node, module):
+    """Returns the module that `from … import …` names."""
+    package = module.__dict__.get("__package__") or ""
+    parents = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+    return sys.modules.get(".".join(parents + ([node.module] if node.module else [])))
+
+
+def _bound(node, module):
+    """Yields the names that a statement of a module binds, apart from star imports, with their objects."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            first = alias.name.split(".")[0]
+            yield alias.asname or first, sys.modules.get(alias.name if alias.asname else first)
+    elif isinstance(node, ast.ImportFrom):
+        source = _imported(node, module)
+        for alias in node.names:
+            yield alias.asname or alias.name, getattr(source, alias.name, _UNKNOWN)
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name, _UNKNOWN
+
+
+def _shadowing(module, tree):
+    """Yields names that a star import replaces: built-in functions, and what the test bound before."""
+    known = dict(vars(builtins))
+    for node in tree.body:
+        if not isinstance(node, ast.ImportFrom) or node.names[0].name != "*":
+            known.update(_bound(node, module))
+            continue
+        source = _imported(node, module)
+        if source is None:
+            continue
+        names = getattr(source, "__all__", None) or [name for name in vars(source) if name[:1] != "_"]
+        for name in names:
+            own = vars(source).get(name)
+            if name in known and own is not known[name] and own is vars(module).get(name):
+                yield name, source
+            known[name] = own
+
+
+def _shadowed_in_tests():
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None) or ""
+        if "test" not in file.lower() or not file.endswith(".py"):
+            continue
+        with _open(file, "rb") as source:
+            text = source.read()
+        if b"import *" in text:
+            for name, source in _shadowing(module, ast.parse(text)):
+                if name.encode() in text:
+                    yield "%s\t%s" % (name, getattr(source, "__file__", None) or "")
+
+
 def _origins():
     for name in _MODULES:
         if name in sys.modules:
@@ -166,3 +222,8 @@ def run():
     ]
     write(passed or ["failed"])
     _add("origins", _origins())
+    try:
+        _add("origins", list(_shadowed_in_tests()))
+    except Exception:
+        # A file that is not a module's source, or objects without usual attributes.
+        pass

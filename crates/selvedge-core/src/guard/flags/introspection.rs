@@ -1,0 +1,319 @@
+//! Decisions that depend on how the process runs: on its call stack, command line, loaded modules, or parent process.
+//!
+//! Products rarely decide by them, and there are more ways to ask for them than names of test runners could show.
+//! Assignments, loops and returned values are followed from the question to the decision, within the added lines of a
+//! file. Files of tests that sources look for or read are included: their presence is the same question.
+
+use std::collections::BTreeSet;
+
+use super::super::pattern::Pattern;
+use super::super::text::SourceLanguage::{
+    self, C, Curly, Go, JavaScript, Php, Python, Ruby, Rust, Shell,
+};
+use super::Flag;
+use super::change::ChangedLines;
+use super::rules::is_entry;
+use crate::model::{FindingKind, FindingSeverity};
+
+/// How a language shows what runs the process.
+struct Introspection {
+    language: SourceLanguage,
+    /// In the code.
+    code: Pattern,
+    /// In the code or its strings.
+    text: Pattern,
+    /// Usual code that decides by these, or a file to which `code` does not apply: programs read their command line.
+    usual: Pattern,
+}
+
+const fn introspection(
+    language: SourceLanguage,
+    code: &'static str,
+    text: &'static str,
+    usual: &'static str,
+) -> Introspection {
+    Introspection {
+        language,
+        code: Pattern::new(code),
+        text: Pattern::new(text),
+        usual: Pattern::new(usual),
+    }
+}
+
+/// The processes that run: `/proc/self`, `/proc/<id>`.
+const PROC: &str = r"/proc/(?:self|thread-self|\d|\{|%|\$|['\x22`])";
+
+static INTROSPECTIONS: [Introspection; 9] = [
+    introspection(
+        Python,
+        concat!(
+            r"\bsys\._getframe\s*\(|\b(?:inspect\.(?:stack|getouterframes)|(?:inspect\.)?currentframe)\s*\(|\.f_back\b|\btraceback\.(?:extract|format|walk)_stack\s*\(",
+            r"|\bsys\.(?:modules|meta_path|path_hooks|_current_frames|__std(?:out|err|in)__)\b|\bgc\.get_(?:objects|referrers)\s*\(|\bfaulthandler\.is_enabled\s*\(",
+            r"|\bgetLogger\s*\(\s*\)\.handlers\b|\b__main__\.|\bos\.getppid\s*\(|\bpsutil\.Process\b|\bsys\.gettrace\s*\(",
+        ),
+        r"/proc/(?:self|thread-self|\d|\{|%|['\x22])|['\x22]ps['\x22]\s*,|['\x22]ps\s+-|\bfind_spec\s*\(\s*['\x22](?:_?pytest|pluggy|unittest|nose)",
+        r"\bsys\.modules\s*(?:\[|\.get\s*\(|\.pop\s*\().*__(?:name|module|package|class)__|__(?:name|module|package)__\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\s*\[[^\]]*\]\s*=[^=]|\bdel\s+sys\.modules\b",
+    ),
+    introspection(
+        JavaScript,
+        concat!(
+            r"\bError\s*\([^)]*\)\s*\)?\.stack\b|\bcaptureStackTrace\b|\bprepareStackTrace\b|\bprocess\.(?:execArgv|ppid|title|mainModule|_getActiveHandles)\b",
+            r"|\brequire\.(?:main|cache)\b|\bmodule\.(?:parent|children|constructor)\b|\bimport\.meta\b.*\bMODE\b|\bprocess\.listeners?(?:Count)?\s*\(",
+            r"|\bObject\.(?:keys|entries|getOwnPropertyNames|getOwnPropertySymbols)\s*\(\s*(?:global|globalThis|require\.cache)\b",
+        ),
+        PROC,
+        r"\brequire\.main\s*[!=]==?\s*module\b|\bmodule\s*[!=]==?\s*require\.main\b|!\s*module\.parent\b|\bimport\.meta\.(?:url|filename|main)\b|['\x22](?:production|development)['\x22]",
+    ),
+    introspection(
+        Go,
+        r"\bruntime\.(?:Callers?|CallersFrames|Stack|FuncForPC)\s*\(|\bdebug\.(?:Stack|ReadBuildInfo)\s*\(|\bos\.(?:Executable|Getppid)\s*\(|\bflag\.(?:Lookup|VisitAll|CommandLine\.(?:Lookup|VisitAll))\b",
+        PROC,
+        r"\berr\s*[!=]=\s*nil\b",
+    ),
+    introspection(
+        Ruby,
+        r"\bcaller(?:_locations)?\b|\bThread\.current\.backtrace|\$(?:PROGRAM_NAME|0|LOADED_FEATURES)\b|\bObjectSpace\.each_object\b|\bProcess\.(?:ppid|argv0)\b|\bObject\.constants\b",
+        PROC,
+        r"__FILE__",
+    ),
+    introspection(
+        Php,
+        r"\bdebug_backtrace\s*\(|\bget_(?:included|required)_files\s*\(|\bget_declared_classes\s*\(|\bposix_getppid\s*\(|\$argv\b",
+        r"/proc/(?:self|\d|\$|['\x22])|\$_SERVER\[['\x22](?:argv|SCRIPT_NAME|SCRIPT_FILENAME|PHP_SELF|_)['\x22]\]",
+        r"__FILE__",
+    ),
+    introspection(
+        Rust,
+        r"\b(?:current_exe|parent_id)\s*\(|\bthread::current\s*\(|\bBacktrace::(?:force_)?capture\b|\bcfg!\s*\(\s*(?:not\s*\(\s*)?debug_assertions\b",
+        r"/proc/(?:self|thread-self|\d|\{|\x22)|\b(?:option_)?env!\s*\(\s*\x22CARGO_(?:BIN|PRIMARY|CRATE)_",
+        r"\bcurrent\s*\(\s*\)\s*\.id\s*\(",
+    ),
+    introspection(
+        Curly,
+        r"\bgetStackTrace\s*\(|\bStackWalker\b|\bStackTrace\s*\(|\bcurrentThread\s*\(\s*\)\.getName\s*\(|\bgetRuntimeMXBean\b|\bProcessHandle\.current\s*\(",
+        r"/proc/(?:self|\d|\x22)|\x22(?:java\.class\.path|sun\.java\.command)\x22",
+        r"\bnull\b",
+    ),
+    introspection(
+        C,
+        r"\bprogram_invocation(?:_short)?_name\b|\b__progname\b|\bgetprogname\s*\(|\bgetppid\s*\(|\bdladdr\s*\(|\bdlsym\s*\(|\bbacktrace(?:_symbols)?\s*\(|\b__builtin_return_address\b",
+        r"/proc/(?:self|\d|%|\x22)",
+        r"\bNULL\b",
+    ),
+    introspection(
+        Shell,
+        r"\$\{?PPID\b|/proc/(?:self|\$|\d)|\bps\s+-?\w*o\b|\bpgrep\b|(?:^|[\s(`])caller\b",
+        r"\$\{?(?:MAKELEVEL|MAKEFLAGS|MFLAGS|BATS_\w+|SHUNIT\w*|CTEST_\w+)\b",
+        r"\bkill\b",
+    ),
+];
+
+/// Processes and threads that others start, in a file that does not talk to them.
+static STARTED: Pattern = Pattern::new(r"\bisMainThread\b|\bprocess\.(?:send|connected)\b");
+static TALKS: Pattern =
+    Pattern::new(r"\b(?:workerData|parentPort)\b|\bprocess\.send\s*(?:\?\.)?\s*\(");
+
+/// The command line, which a library does not read.
+static COMMAND_LINE: Pattern = Pattern::new(
+    r"\bsys\.(?:orig_)?argv\b|\bprocess\.argv\b|\bos\.Args\b|\bARGV\b|\benv::args(?:_os)?\s*\(",
+);
+/// A source that is or supports a program.
+static PROGRAM: Pattern = Pattern::new(
+    r"__main__|^#!|\bargparse\b|\boptparse\b|\bimport\s+(?:click|typer|fire)\b|\bparseArgs\b|\bcommander\b|\byargs\b|\bdef\s+(?:main|cli|run|parse_\w*)\b|^package\s+main\b|\bfn\s+main\b|\bfunction\s+(?:main|cli|run)\b|\bOptionParser\b|\bclap\b",
+);
+static EXPORTS: Pattern = Pattern::new(r"^\s*export\b|\bexports\b");
+
+/// A condition, a comparison, or a search.
+static DECISION: Pattern = Pattern::new(concat!(
+    r"\b(?:if|elif|elsif|unless|while|until|switch|match|case|when|and|or|not|in|is|assert|any|all|bool|len|strcmp|strncmp|strstr|fnmatch|grep)\b",
+    r"|&&|\|\||[=!]=|=~|\s[<>]=?\s|\?[^.?:>]|\?\s|![A-Za-z_$(]|\bHas(?:Prefix|Suffix)\b|\bContains\b|\bstr(?:i?pos|_contains|_ends_with|_starts_with)\b|\bpreg_match\b",
+    r"|\.(?:startswith|endswith|find|count|search|match|includes|startsWith|endsWith|indexOf|test|some|every|has|contains|starts_with|ends_with|anyMatch|equals|is_some_and|map_or)\s*\(|\.(?:include|start_with|end_with|match|any)\?|\.f_locals\b|\bco_consts\b",
+));
+/// `if frame is None`: a stack may be unavailable.
+static ABSENCE: Pattern = Pattern::new(r"\bis\s+(?:not\s+)?None\b");
+static LOOP: Pattern = Pattern::new(
+    r"\bfor\s*\(?\s*(?:const\s+|let\s+|var\s+)?([\w$]+(?:\s*,\s*[\w$]+)*)\s*(?:in|of|:=\s*range)\b",
+);
+static ASSIGNMENT: Pattern = Pattern::new(r"^([^=(){}\[\]!<>\x22']*[\w$])\s*(?::=|=)[^=>~]");
+static FUNCTION: Pattern = Pattern::new(
+    r"^\s*(?:(?:pub(?:\([^)]*\))?|public|private|protected|internal|export|default|static|async|final|const|unsafe|inline|local)\s+)*(?:def|fn|func|fun|function|sub)\s+(?:\([^)]*\)\s*)?(?:self\.)?([A-Za-z_$][\w$?!]*)|^\s*(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*=.*=>|^\s*([A-Za-z_][\w-]*)\s*\(\s*\)\s*\{",
+);
+static RETURNS: Pattern = Pattern::new(r"\breturn\b|=>|\blambda\b|\byield\b");
+/// The end of a body whose last expression is its value, and of any other.
+static BODY_END: Pattern = Pattern::new(r"^\s*(?:\}|end\b)");
+const KEYWORDS: [&str; 12] = [
+    "const", "let", "var", "final", "static", "auto", "mut", "my", "local", "global", "export",
+    "readonly",
+];
+/// A chain of assignments and calls is followed this far.
+const MAX_STEPS: usize = 4;
+
+/// Files of tests, by an operation that looks for them or reads them.
+static TEST_FILES: Pattern = Pattern::new(concat!(
+    r"(?:\b(?:open|fopen|exists|exists_ok|is_?dir|is_?file|isDirectory|existsSync|statSync|access|accessSync|[Ss]tat|[li]?glob|rglob|globSync|listdir|scandir|iterdir|readdir|readdirSync|ReadDir",
+    r"|read_text|read_bytes|read_to_string|readFile|readFileSync|ReadFile|file_get_contents|file_exists|Path|load|loads|include_str!|include!|exist\?|file\?|directory\?|read|readlines|Dir|Join|join)",
+    r"\s*[\[(]+[^\n]{0,40}|\[\s+-[edfrs]\s+|\btest\s+-[edfrs]\s+)",
+    r"['\x22`]?(?:[\w.{}$-]*/)*(?:(?:tests?|specs?|__tests__|testdata)(?:/[^'\x22`\s]*)?['\x22`\]\s]|(?:conftest\.py|pytest\.ini|test_\w+\.py|[\w-]+[._-](?:test|spec)\.[cm]?[jt]sx?|\w+_test\.go|\w+_spec\.rb|phpunit\.xml|\.rspec|[\w-]+[_-]tests?)['\x22`\s])",
+));
+/// The environment or a folder as a whole, searched for what runners set, or for tests.
+static SEARCHED: Pattern = Pattern::new(
+    r"\bos\.environ\b(?:[^.\[]|\.(?:keys|items|copy)|$)|\b(?:keys|entries|values)\s*\(\s*process\.env\b|\bin\s+process\.env\b|\bos\.Environ\s*\(|\bENV\.(?:keys|any\?|each|find|key\?|to_h)|\benv::vars(?:_os)?\s*\(|\bgetenv\s*\(\s*\)|\bextern\s+char\s*\*\*\s*environ\b|\bSystem\.getenv\s*\(\s*\)|\b(?:listdir|scandir|iterdir|readdir(?:Sync)?|ReadDir|[ir]?glob(?:Sync)?|Glob)\s*\(|\bDir(?:\.\w+|\s*\[)",
+);
+static SEARCHED_WORD: Pattern = Pattern::new(
+    r"['\x22`/][^'\x22`/]*(?i:pytest|py_?test|unittest|jest|vitest|mocha|node_test|phpunit|rspec|minitest|surefire|nextest|gotest|npm_|tox|nox_|coverage|selvedge|(?:^|[^a-z])test(?:[^a-z]|$))[^'\x22`/]*['\x22`/]|['\x22`](?i:test|ci|_test|test_)['\x22`]",
+);
+/// A text that names a runner, or a part of one.
+static RUNNER_NAME: Pattern = Pattern::new(
+    r"(?i)['\x22`/][^'\x22`/]*(?:pytest|pluggy|iniconfig|xdist|hypothesis|unittest|doctest|\bnose|jest|vitest|tinypool|mocha|node:test|phpunit|rspec|minitest|surefire|junit|nextest|libtest)[^'\x22`/]*['\x22`/]|['\x22](?:[a-z_.]*_)?tests?(?:[_.][a-z_.]*)?['\x22]",
+);
+static QUOTE: Pattern = Pattern::new(r"['\x22`]");
+/// The program's name.
+static PROGRAM_NAME: Pattern = Pattern::new(
+    r"\b(?:argv|orig_argv|Args)\s*\[\s*0\s*\]|\bprocess\.argv\s*\[\s*1\s*\]|\borig_argv\b|\bargs(?:_os)?\s*\(\s*\)\s*\.\s*(?:next\s*\(|nth\s*\(\s*0)",
+);
+/// Modules that are asked for by a name: only runners are suspicious.
+static MODULE_TABLE: Pattern = Pattern::new(r"\bsys\.modules\b");
+
+/// Flags decisions by how the process runs.
+pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
+    let own = INTROSPECTIONS
+        .iter()
+        .find(|it| it.language == file.language);
+    let Some(own) = own else {
+        return Vec::new();
+    };
+    let is_entry = is_entry(file.path);
+    let has = |pattern: &Pattern| file.new.text.iter().any(|line| pattern.is_match(line));
+    let is_program = is_entry
+        || has(&PROGRAM)
+        || (file.language == JavaScript && !has(&EXPORTS))
+        || file.line_now(0).is_some_and(|line| line.starts_with("#!"));
+    let talks = has(&TALKS);
+    let code = |line: usize| file.new.code.get(line).map_or("", String::as_str);
+    let text = |line: usize| file.new.text.get(line).map_or("", String::as_str);
+    let asks = |line: usize| {
+        let (code, text) = (code(line), text(line));
+        let names_nothing = !QUOTE.is_match(text);
+        let names_runner = || RUNNER_NAME.is_match(text);
+        let is_usual = own.usual.is_match(text)
+            || (MODULE_TABLE.is_match(code) && !names_nothing && !names_runner());
+        let reads_command_line = || {
+            !is_program
+                && COMMAND_LINE.is_match(code)
+                && (names_nothing || names_runner() || PROGRAM_NAME.is_match(code))
+        };
+        let is_started = || file.language == JavaScript && !talks && STARTED.is_match(code);
+        (SEARCHED.is_match(code) && SEARCHED_WORD.is_match(text))
+            || (!is_usual
+                && (own.code.is_match(code)
+                    || own.text.is_match(text)
+                    || reads_command_line()
+                    || is_started()))
+    };
+    let lines: Vec<usize> = added
+        .iter()
+        .copied()
+        .filter(|line| !file.is_test_line(*line))
+        .collect();
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    let mut found: BTreeSet<usize> = BTreeSet::new();
+    for _ in 0..MAX_STEPS {
+        let before = (names.len(), found.len());
+        for &line in &lines {
+            if !asks(line) && !words(code(line)).any(|word| names.contains(word)) {
+                continue;
+            }
+            if decides(code(line)) {
+                found.insert(line);
+            }
+            names.extend(assigned_names(code(line)));
+            let next = file.new.code.get(line + 1).map_or("", String::as_str);
+            if RETURNS.is_match(code(line)) || BODY_END.is_match(next) {
+                names.extend(enclosing_function(file, line));
+            }
+        }
+        if before == (names.len(), found.len()) {
+            break;
+        }
+    }
+    if !is_entry {
+        found.extend(
+            lines
+                .iter()
+                .filter(|line| TEST_FILES.is_match(text(**line))),
+        );
+    }
+    let what = "decides by how the process runs (call stack, command line, loaded modules, files of tests), as code that detects tests does";
+    let flag = |line| {
+        Flag::new(
+            Some(line),
+            FindingKind::TestDetection,
+            FindingSeverity::Strong,
+            what,
+        )
+    };
+    found.into_iter().map(flag).collect()
+}
+
+/// Whether a line of code decides something, apart from whether a value exists.
+fn decides(code: &str) -> bool {
+    let loops = LOOP.regex().map(|regex| regex.replace_all(code, ""));
+    let code = loops.as_deref().unwrap_or(code);
+    let absent = ABSENCE.regex().map(|regex| regex.replace_all(code, ""));
+    match absent {
+        // `if frame is None:` has no other condition.
+        Some(rest) if rest.len() < code.len() => {
+            let rest = rest
+                .trim()
+                .trim_start_matches("if ")
+                .trim_start_matches("elif ");
+            DECISION.is_match(rest)
+        }
+        _ => DECISION.is_match(code),
+    }
+}
+
+fn words(code: &str) -> impl Iterator<Item = &str> {
+    code.split(|it: char| !it.is_alphanumeric() && it != '_' && it != '$')
+        .filter(|word| word.len() > 1 || word.chars().all(char::is_alphabetic))
+        .filter(|word| !word.is_empty())
+}
+
+/// The names that a line assigns to, or that it loops with.
+fn assigned_names(code: &str) -> Vec<&str> {
+    let part = |pattern: &Pattern| {
+        let found = pattern.regex()?.captures(code)?;
+        found.get(1).map(|it| it.as_str())
+    };
+    let targets = [part(&LOOP), part(&ASSIGNMENT)];
+    let targets = targets.into_iter().flatten().flat_map(|it| it.split(','));
+    targets
+        .filter_map(|target| {
+            let name = target.split(':').next().unwrap_or(target);
+            let name = name.split_whitespace().next_back()?;
+            let name = name.trim_start_matches(['*', '&', '@']);
+            let is_name = name
+                .chars()
+                .all(|it| it.is_alphanumeric() || it == '_' || it == '$');
+            (is_name && !KEYWORDS.contains(&name)).then_some(name)
+        })
+        .collect()
+}
+
+/// The name of the function that a line belongs to.
+fn enclosing_function<'f>(file: &'f ChangedLines<'_>, line: usize) -> Option<&'f str> {
+    let indent = |code: &str| code.len() - code.trim_start().len();
+    let own = indent(file.new.code.get(line)?);
+    let above = file.new.code.get(..=line)?.iter().enumerate().rev();
+    for (index, code) in above {
+        if code.trim().is_empty() || (index < line && indent(code) >= own) {
+            continue;
+        }
+        let found = FUNCTION.regex()?.captures(code);
+        let name = found.and_then(|it| it.iter().skip(1).flatten().next());
+        if let Some(name) = name {
+            return Some(name.as_str());
+        }
+    }
+    None
+}
