@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aho_corasick::AhoCorasick;
+
 use super::config_files::side_of_config;
 use super::references::{ReferenceTarget, References, folder_of, join, name_of, stem_of};
 use super::shell_flow::{ShellNames, find_judges, pipelines_of};
@@ -54,7 +56,16 @@ impl<'a> BaseProject<'a> {
 
     /// Finds libraries and programs that judge the output of other code of the project, according to shell scripts of
     /// the tests and the command lines of the checks. The base's version of them is tried first.
-    pub(super) fn find_judging_files(&mut self, lines: &[&Step]) {
+    /// Only scripts that contain the name of a changed file are read.
+    pub(super) fn find_judging_files(&mut self, changes: &[ChangedFile<'_>], lines: &[&Step]) {
+        let changed = changes
+            .iter()
+            .filter(|change| self.base.contains_key(change.path));
+        let mut names: BTreeSet<&str> = changed.map(|change| stem_of(change.path)).collect();
+        names.remove("");
+        let Some(search) = AhoCorasick::new(&names).ok().filter(|_| !names.is_empty()) else {
+            return;
+        };
         let scripts = self.tests.iter().chain(&self.scripts).copied();
         let scripts: BTreeSet<&'a str> = scripts
             .filter(|path| self.text(path).is_some_and(|text| is_shell(path, text)))
@@ -74,7 +85,10 @@ impl<'a> BaseProject<'a> {
                 let path = join(directory, "command").unwrap_or_default();
                 (path, step.target.as_str())
             });
-        for (path, text) in texts.chain(lines) {
+        for (path, text) in texts
+            .chain(lines)
+            .filter(|(_, text)| search.is_match(*text))
+        {
             let names = ScriptNames::read(self, &path, text);
             for library in names.libraries.iter().filter(|it| !self.is_of_checks(it)) {
                 if let Some(script) = scripts.get(path.as_str()) {

@@ -290,7 +290,7 @@ impl<'a> BaseProject<'a> {
         project.find_wrapped_scripts(&wrapped);
         let all: Vec<&Step> = steps.iter().chain(&inner).collect();
         project.find_loaded_files(&all);
-        project.find_judging_files(&all);
+        project.find_judging_files(changes, &all);
         project.find_referrers(changes);
         project
     }

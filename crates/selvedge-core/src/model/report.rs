@@ -441,7 +441,7 @@ impl Report {
         if let Some(check) = replaced {
             let modules = check.replaced_modules.join(", ");
             return Some(format!(
-                "in `{}` the workspace replaces modules of the test runner or functions that tests use: {modules}",
+                "in `{}` modules of the test runner, or functions that tests use, were replaced from the workspace: {modules}",
                 check.label()
             ));
         }

@@ -145,6 +145,8 @@ const KEYWORDS: [&str; 12] = [
     "const", "let", "var", "final", "static", "auto", "mut", "my", "local", "global", "export",
     "readonly",
 ];
+/// Names that only say whether there is an answer.
+const WHETHER_KNOWN: [&str; 5] = ["_", "err", "error", "ok", "found"];
 /// A chain of assignments and calls is followed this far.
 const MAX_STEPS: usize = 4;
 
@@ -164,8 +166,10 @@ static SEARCHED_WORD: Pattern = Pattern::new(
 );
 /// A text that names a runner, or a part of one.
 static RUNNER_NAME: Pattern = Pattern::new(
-    r"(?i)['\x22`/][^'\x22`/]*(?:pytest|pluggy|iniconfig|xdist|hypothesis|unittest|doctest|\bnose|jest|vitest|tinypool|mocha|node:test|phpunit|rspec|minitest|surefire|junit|nextest|libtest)[^'\x22`/]*['\x22`/]|['\x22](?:[a-z_.]*_)?tests?(?:[_.][a-z_.]*)?['\x22]",
+    r"(?i)['\x22`/][^'\x22`/]*(?:pytest|pluggy|iniconfig|xdist|hypothesis|unittest|doctest|\bnose|jest|vitest|tinypool|mocha|node:test|phpunit|rspec|minitest|surefire|junit|nextest|libtest)[^'\x22`/]*['\x22`/]",
 );
+/// A module that is named like a test.
+static TEST_MODULE: Pattern = Pattern::new(r"['\x22](?:[a-z_.]*_)?tests?(?:[_.][a-z_.]*)?['\x22]");
 static QUOTE: Pattern = Pattern::new(r"['\x22`]");
 /// The program's name.
 static PROGRAM_NAME: Pattern = Pattern::new(
@@ -196,7 +200,10 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         let names_nothing = !QUOTE.is_match(text);
         let names_runner = || RUNNER_NAME.is_match(text);
         let is_usual = own.usual.is_match(text)
-            || (MODULE_TABLE.is_match(code) && !names_nothing && !names_runner());
+            || (MODULE_TABLE.is_match(code)
+                && !names_nothing
+                && !names_runner()
+                && !TEST_MODULE.is_match(text));
         let reads_command_line = || {
             !is_program
                 && COMMAND_LINE.is_match(code)
@@ -220,7 +227,11 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     for _ in 0..MAX_STEPS {
         let before = (names.len(), found.len());
         for &line in &lines {
-            if !asks(line) && !words(code(line)).any(|word| names.contains(word)) {
+            let carries = || {
+                let mut words = words(code(line));
+                !own.usual.is_match(text(line)) && words.any(|word| names.contains(word))
+            };
+            if !asks(line) && !carries() {
                 continue;
             }
             if decides(code(line)) {
@@ -295,7 +306,8 @@ fn assigned_names(code: &str) -> Vec<&str> {
             let is_name = name
                 .chars()
                 .all(|it| it.is_alphanumeric() || it == '_' || it == '$');
-            (is_name && !KEYWORDS.contains(&name)).then_some(name)
+            let is_followed = !KEYWORDS.contains(&name) && !WHETHER_KNOWN.contains(&name);
+            (is_name && is_followed).then_some(name)
         })
         .collect()
 }
