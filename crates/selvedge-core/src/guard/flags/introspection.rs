@@ -154,8 +154,8 @@ const MAX_STEPS: usize = 4;
 static TEST_FILES: Pattern = Pattern::new(concat!(
     r"(?:\b(?:open|fopen|exists|exists_ok|is_?dir|is_?file|isDirectory|existsSync|statSync|access|accessSync|[Ss]tat|[li]?glob|rglob|globSync|listdir|scandir|iterdir|readdir|readdirSync|ReadDir",
     r"|read_text|read_bytes|read_to_string|readFile|readFileSync|ReadFile|file_get_contents|file_exists|Path|load|loads|include_str!|include!|exist\?|file\?|directory\?|read|readlines|Dir|Join|join)",
-    r"\s*[\[(]+[^\n]{0,40}|\[\s+-[edfrs]\s+|\btest\s+-[edfrs]\s+)",
-    r"['\x22`]?(?:[\w.{}$-]*/)*(?:(?:tests?|specs?|__tests__|testdata)(?:/[^'\x22`\s]*)?['\x22`\]\s]|(?:conftest\.py|pytest\.ini|test_\w+\.py|[\w-]+[._-](?:test|spec)\.[cm]?[jt]sx?|\w+_test\.go|\w+_spec\.rb|phpunit\.xml|\.rspec|[\w-]+[_-]tests?)['\x22`\s])",
+    r"\s*[\[(]+[^\n]{0,40}|\[\s+-[edfrs]\s*|\btest\s+-[edfrs]\s*)",
+    r"['\x22`\s](?:[\w.{}$-]*/)*(?:(?:tests?|specs?|__tests__|testdata)(?:/[^'\x22`\s]*)?['\x22`\]\s]|(?:conftest\.py|pytest\.ini|test_\w+\.py|[\w-]+[._-](?:test|spec)\.[cm]?[jt]sx?|\w+_test\.go|\w+_spec\.rb|phpunit\.xml|\.rspec|[\w-]+[_-]tests?)['\x22`\s])",
 ));
 /// The environment or a folder as a whole, searched for what runners set, or for tests.
 static SEARCHED: Pattern = Pattern::new(
@@ -168,6 +168,8 @@ static SEARCHED_WORD: Pattern = Pattern::new(
 static RUNNER_NAME: Pattern = Pattern::new(
     r"(?i)['\x22`/][^'\x22`/]*(?:pytest|pluggy|iniconfig|xdist|hypothesis|unittest|doctest|\bnose|jest|vitest|tinypool|mocha|node:test|phpunit|rspec|minitest|surefire|junit|nextest|libtest)[^'\x22`/]*['\x22`/]",
 );
+/// Code that imports modules by their names also asks whether they are loaded.
+static IMPORTS: Pattern = Pattern::new(r"\bimport_module\s*\(|\bsys\.modules\s*\[\s*\w+\s*\]");
 /// A module that is named like a test.
 static TEST_MODULE: Pattern = Pattern::new(r"['\x22](?:[a-z_.]*_)?tests?(?:[_.][a-z_.]*)?['\x22]");
 static QUOTE: Pattern = Pattern::new(r"['\x22`]");
@@ -193,6 +195,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         || (file.language == JavaScript && !has(&EXPORTS))
         || file.line_now(0).is_some_and(|line| line.starts_with("#!"));
     let talks = has(&TALKS);
+    let imports = has(&IMPORTS);
     let code = |line: usize| file.new.code.get(line).map_or("", String::as_str);
     let text = |line: usize| file.new.text.get(line).map_or("", String::as_str);
     let asks = |line: usize| {
@@ -200,6 +203,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         let names_nothing = !QUOTE.is_match(text);
         let names_runner = || RUNNER_NAME.is_match(text);
         let is_usual = own.usual.is_match(text)
+            || (MODULE_TABLE.is_match(code) && names_nothing && imports)
             || (MODULE_TABLE.is_match(code)
                 && !names_nothing
                 && !names_runner()
