@@ -1726,7 +1726,7 @@ _selvedge() {
             return 0
             ;;
         selvedge__subcmd__hub)
-            opts="-h --listen --database --database-url-file --host --public-url --tls-cert --tls-key --behind-proxy --admin-token-file --name --default-max-verification-retries --default-tier --default-max-cost --agents --checks --retention-days --audit-retention-days --session-idle-hours --session-hours --oidc-issuer --oidc-client-id --oidc-client-secret-file --oidc-scopes --oidc-groups-claim --oidc-roles-viewer --oidc-roles-submitter --oidc-roles-reviewer --oidc-roles-admin --oidc-default-role --oidc-session-hours --forbid-self-review --webhooks-allow-private --webhook-retry --infra-backoff --infra-retries --lease-ttl --log-format --config --print-config --help recover-admin help"
+            opts="-h --listen --database --database-url-file --host --public-url --tls-cert --tls-key --behind-proxy --admin-token-file --name --default-max-verification-retries --default-tier --default-max-cost --agents --checks --retention-days --audit-retention-days --session-idle-hours --session-hours --oidc-issuer --oidc-client-id --oidc-client-secret-file --oidc-scopes --oidc-groups-claim --oidc-roles-viewer --oidc-roles-submitter --oidc-roles-reviewer --oidc-roles-admin --oidc-default-role --oidc-session-hours --s3-bucket --s3-endpoint --s3-region --s3-prefix --s3-addressing --s3-credentials-file --forbid-self-review --webhooks-allow-private --webhook-retry --infra-backoff --infra-retries --lease-ttl --log-format --config --print-config --help recover-admin help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1901,6 +1901,41 @@ _selvedge() {
                     ;;
                 --oidc-session-hours)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --s3-bucket)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --s3-endpoint)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --s3-region)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --s3-prefix)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --s3-addressing)
+                    COMPREPLY=($(compgen -W "path virtual" -- "${cur}"))
+                    return 0
+                    ;;
+                --s3-credentials-file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --webhook-retry)

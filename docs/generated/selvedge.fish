@@ -247,7 +247,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l tier -d 'Ve
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l labels -d 'Labels that a worker must have' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l priority -d 'Priority, 0 to 9; higher ones first' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l idempotency-key -d 'Key that identifies the task: submitting it again with the same key creates no new task' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l schedule -d 'Submit the task again and again: a cron expression of five fields, in UTC unless it ends with a time zone (`0 3 * * MON-FRI Europe/Berlin`). See `selvedge schedules`' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l schedule -d 'Submit the task repeatedly: a cron expression of five fields, in UTC unless it ends with a time zone (`0 3 * * MON-FRI Europe/Berlin`). See `selvedge schedules`' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l schedule-name -d 'Name of the schedule [default: the beginning of the description]' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand submit" -l format -d 'Output format; with --watch, `jsonl` prints one event per line, and then the result' -r -f -a "human\t'Text for people'
 json\t'One JSON value'
@@ -296,7 +296,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fi
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fish_seen_subcommand_from add show update remove help" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fish_seen_subcommand_from add show update remove help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fish_seen_subcommand_from add show update remove help" -f -a "add" -d 'Create a project. The name of a deleted project cannot be used again'
-complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fish_seen_subcommand_from add show update remove help" -f -a "show" -d 'Show the limits of a project and what its submitters use now'
+complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fish_seen_subcommand_from add show update remove help" -f -a "show" -d 'Show the limits of a project and the current usage of its submitters'
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fish_seen_subcommand_from add show update remove help" -f -a "update" -d 'Change settings of a project; the others stay'
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fish_seen_subcommand_from add show update remove help" -f -a "remove" -d 'Delete a project that has no unfinished tasks. Its tokens are revoked, its webhooks and schedules removed'
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and not __fish_seen_subcommand_from add show update remove help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -338,7 +338,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_s
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from remove" -l token-file -d 'File with the token for the hub [default: the token in $SELVEDGE_TOKEN]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from remove" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from help" -f -a "add" -d 'Create a project. The name of a deleted project cannot be used again'
-complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show the limits of a project and what its submitters use now'
+complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from help" -f -a "show" -d 'Show the limits of a project and the current usage of its submitters'
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from help" -f -a "update" -d 'Change settings of a project; the others stay'
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from help" -f -a "remove" -d 'Delete a project that has no unfinished tasks. Its tokens are revoked, its webhooks and schedules removed'
 complete -c selvedge -n "__fish_selvedge_using_subcommand projects; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
@@ -484,7 +484,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l log-format 
 json\t'One JSON object per line'"
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l config -d 'Read options from this TOML file. Flags replace variables, and variables replace keys of the file' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l once -d 'Take one task regardless of --slots, and exit once it has ended'
-complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l ignore-outcome -d 'Exit with 0 whatever the outcome of the task, also if none came: for job controllers, which count other codes as failures of the job'
+complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l ignore-outcome -d 'Exit with 0 regardless of the outcome of the task, even if there was none: for job controllers, which count other codes as failures of the job'
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -l print-config -d 'Print the options in effect and where each comes from, and exit'
 complete -c selvedge -n "__fish_selvedge_using_subcommand worker" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and not __fish_seen_subcommand_from keygen verify help" -s h -l help -d 'Print help'
@@ -497,15 +497,15 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_see
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from help" -f -a "keygen" -d 'Generate a key pair to sign attestations: the private key in FILE, the public key in FILE.pub'
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from help" -f -a "verify" -d 'Verify an attestation: its signature, and that it states that the files of this directory are verified'
 complete -c selvedge -n "__fish_selvedge_using_subcommand attest; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c selvedge -n "__fish_selvedge_using_subcommand install" -l dir -d 'Directory instead of the repository of the current directory' -r -f -a "(__fish_complete_directories)"
-complete -c selvedge -n "__fish_selvedge_using_subcommand install" -l user -d 'In your own settings, for all directories, instead of the repository\'s'
+complete -c selvedge -n "__fish_selvedge_using_subcommand install" -l dir -d 'Directory to use instead of the repository of the current directory' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand install" -l user -d 'Use your own settings, for all directories, instead of the repository\'s'
 complete -c selvedge -n "__fish_selvedge_using_subcommand install" -l dry-run -d 'Print the changes without making them'
 complete -c selvedge -n "__fish_selvedge_using_subcommand install" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand uninstall" -l dir -d 'Directory instead of the repository of the current directory' -r -f -a "(__fish_complete_directories)"
-complete -c selvedge -n "__fish_selvedge_using_subcommand uninstall" -l user -d 'In your own settings, for all directories, instead of the repository\'s'
+complete -c selvedge -n "__fish_selvedge_using_subcommand uninstall" -l dir -d 'Directory to use instead of the repository of the current directory' -r -f -a "(__fish_complete_directories)"
+complete -c selvedge -n "__fish_selvedge_using_subcommand uninstall" -l user -d 'Use your own settings, for all directories, instead of the repository\'s'
 complete -c selvedge -n "__fish_selvedge_using_subcommand uninstall" -l dry-run -d 'Print the changes without making them'
 complete -c selvedge -n "__fish_selvedge_using_subcommand uninstall" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c selvedge -n "__fish_selvedge_using_subcommand hook" -l max-refusals -d 'Maximum number of times that the agent is kept from finishing after each prompt' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hook" -l max-refusals -d 'Maximum number of times that the agent is blocked from finishing after each prompt' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hook" -l dir -d 'Directory of the project [default: the directory of the agent\'s session]' -r -f -a "(__fish_complete_directories)"
 complete -c selvedge -n "__fish_selvedge_using_subcommand hook" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c selvedge -n "__fish_selvedge_using_subcommand mcp" -l dir -d 'Directory of the project that tools work in [default: current directory]' -r -f -a "(__fish_complete_directories)"
@@ -543,11 +543,18 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_se
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-roles-submitter -d 'Group that may submit, cancel, retry and review tasks' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-roles-reviewer -d 'Group that may review tasks; includes the rights of submitters' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-roles-admin -d 'Group of administrators' -r
-complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-default-role -d 'Role of people without a group that has one [default: they may not sign in]' -r -f -a "viewer\t''
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-default-role -d 'Role of people whose groups have none [default: they may not sign in]' -r -f -a "viewer\t''
 submitter\t''
 reviewer\t''
 admin\t''"
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l oidc-session-hours -d 'How long a session of a person lasts at most' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l s3-bucket -d 'Store files of tasks in this bucket of an S3-compatible object store instead of the database' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l s3-endpoint -d 'URL of the object store, without the bucket [default: Amazon S3]' -r -f
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l s3-region -d 'Region of the bucket [default: AWS_REGION, or else us-east-1]' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l s3-prefix -d 'Prefix of the keys of all objects: several hubs can share a bucket' -r
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l s3-addressing -d 'Whether requests name the bucket in the path or in the host name [default: the path with --s3-endpoint, or else the host name]' -r -f -a "path\t'https://s3.example/BUCKET/KEY'
+virtual\t'https://BUCKET.s3.example/KEY'"
+complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l s3-credentials-file -d 'File with the credentials, as of the AWS command line: `aws_access_key_id` and `aws_secret_access_key` in the section `[default]`. It is read again while the hub runs [default: the AWS variables, or on Amazon the role of the machine]' -r -F
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l webhook-retry -d 'Pause after the first failed try of a webhook, in milliseconds; the next ones are longer' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l infra-backoff -d 'Delay after the first infrastructure failure of a task, and first quarantine of a worker that fails again and again, in seconds; doubled with each further one' -r
 complete -c selvedge -n "__fish_selvedge_using_subcommand hub; and not __fish_seen_subcommand_from recover-admin help" -l infra-retries -d 'How often a task is assigned again after infrastructure failures and lost leases, 0 to 20' -r
@@ -620,7 +627,7 @@ complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_s
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers projects tokens audit schedules webhooks worker attest install uninstall hook mcp gc hub config completions man help" -f -a "man" -d 'Print a manual page, or write those of all commands'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and not __fish_seen_subcommand_from run demo init doctor verify known-failures digest list show stats ui resume restore review submit watch cancel retry workers projects tokens audit schedules webhooks worker attest install uninstall hook mcp gc hub config completions man help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from projects" -f -a "add" -d 'Create a project. The name of a deleted project cannot be used again'
-complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from projects" -f -a "show" -d 'Show the limits of a project and what its submitters use now'
+complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from projects" -f -a "show" -d 'Show the limits of a project and the current usage of its submitters'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from projects" -f -a "update" -d 'Change settings of a project; the others stay'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from projects" -f -a "remove" -d 'Delete a project that has no unfinished tasks. Its tokens are revoked, its webhooks and schedules removed'
 complete -c selvedge -n "__fish_selvedge_using_subcommand help; and __fish_seen_subcommand_from tokens" -f -a "add" -d 'Create a token. Its secret is printed or written only once'

@@ -111,7 +111,7 @@ impl BaseProject<'_> {
             texts.any(|text| text.contains(&quoted))
         };
         let is_new = change.before.is_none() && !self.has_folder(folder_of(path));
-        if is_new && name_of(import) != "" && !is_imported() {
+        if is_new && !name_of(import).is_empty() && !is_imported() {
             ProjectSide::Work
         } else {
             ProjectSide::Shared

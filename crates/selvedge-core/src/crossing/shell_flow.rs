@@ -305,7 +305,7 @@ impl Flow<'_> {
             let words: Vec<&str> = command.words.iter().map(|it| it.text.as_str()).collect();
             match words.as_slice() {
                 ["function", name, ..] => {
-                    *function = Some((*name).trim_end_matches("()").to_owned())
+                    *function = Some((*name).trim_end_matches("()").to_owned());
                 }
                 [name, ..] if name.ends_with("()") => {
                     *function = Some(name.trim_end_matches("()").to_owned());

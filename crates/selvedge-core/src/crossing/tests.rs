@@ -4,7 +4,8 @@ use super::*;
 use crate::guard::ChangedFile;
 use crate::model::{Step, StepKind};
 
-type Texts<'a> = &'a [(&'a str, &'a str)];
+type Text<'a> = (&'a str, &'a str);
+type Texts<'a> = &'a [Text<'a>];
 
 fn base_of(texts: Texts<'_>) -> BaseFiles {
     let file = |(path, text): &(&str, &str)| ((*path).to_owned(), Some(text.as_bytes().to_vec()));
@@ -1470,6 +1471,7 @@ fn sides_added_manifests_and_build_output() {
 /// `(command, base, changed file, its text after, side)`.
 #[test]
 fn sides_files_that_judge_output_are_shared() {
+    type Case<'a> = (&'a str, Texts<'a>, Text<'a>, Option<ProjectSide>);
     use ProjectSide::{Shared, Test};
     let total = ("total.sh", "#!/bin/sh\necho 0\n");
     let same = ("lib/util.sh", "same() {\n    [ \"$1\" = \"$2\" ]\n}\n");
@@ -1482,7 +1484,7 @@ fn sides_files_that_judge_output_are_shared() {
     );
     let upper = script(". tests/assert.sh\n. lib/strings.sh\nequals A \"$(up a)\"\n");
     let compare = ("lib/compare.awk", "{ exit $1 != want }\n");
-    let cases: [(&str, Texts<'_>, (&str, &str), Option<ProjectSide>); 9] = [
+    let cases: [Case<'_>; 9] = [
         (
             "sh tests/all.sh",
             &[

@@ -375,12 +375,12 @@ impl<'a> WrapperSearch<'a> {
 
     /// Files that build files run with an interpreter.
     fn read_interpreters(&mut self, depth: usize) {
-        if std::mem::replace(&mut self.has_read_interpreters, true) {
-            return;
-        }
         static INTERPRETED: Pattern = Pattern::new(
             r#"\b(?:python[\d.]*|node|ruby|perl|php|bash|sh|deno|bun|tsx)(?:\.exe)?["']?(?:[ \t,]+["']?-{1,2}[\w-]+["']?)*[ \t,]+["']?(?:\./)?([\w./-]+)"#,
         );
+        if std::mem::replace(&mut self.has_read_interpreters, true) {
+            return;
+        }
         let configs: Vec<&'a String> = self
             .base
             .keys()

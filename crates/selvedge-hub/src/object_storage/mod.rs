@@ -313,7 +313,8 @@ impl ObjectStorage {
     }
 
     fn path(&self, key: &str) -> Path {
-        Path::from_iter(self.0.prefix.parts().chain(Path::from(key).parts()))
+        let key = Path::from(key);
+        self.0.prefix.parts().chain(key.parts()).collect()
     }
 
     fn failure(&self, key: &str, error: &object_store::Error) -> ObjectStoreError {

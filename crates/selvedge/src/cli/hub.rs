@@ -27,7 +27,7 @@ Examples:
   selvedge hub --listen 10.0.0.5:7700 --host hub.example --behind-proxy
   PGPASSWORD=… selvedge hub --database postgres://selvedge@db.example/selvedge
   selvedge hub --config /etc/selvedge/hub.toml --database-url-file /run/secrets/database-url
-  selvedge hub --s3-bucket agents --s3-endpoint https://minio.example --s3-credentials-file s3.credentials
+  selvedge hub --s3-bucket agents --s3-endpoint https://s3.example --s3-credentials-file s3.keys
   selvedge hub recover-admin --out admin.token              access without an administrator's token
 
 SIGHUP reads the certificate and its key again.")]

@@ -110,9 +110,8 @@ pub(super) async fn check_object_storage(
         return Ok(());
     };
     match storage.check().await {
-        Ok(()) => Ok(()),
-        // It is in the log.
-        Err(ObjectStoreError::Unreachable { .. }) => Ok(()),
+        // An unreachable one is in the log.
+        Ok(()) | Err(ObjectStoreError::Unreachable { .. }) => Ok(()),
         Err(ObjectStoreError::Missing { store, .. }) => Err(CliError::infrastructure(format!(
             "--s3-bucket: {store}: the bucket does not exist"
         ))

@@ -54,9 +54,12 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     };
     let paths = entries.map(|entry| entry.unwrap().path());
     paths
-        .flat_map(|path| match path.is_dir() {
-            true => files_below(&path),
-            false => vec![path],
+        .flat_map(|path| {
+            if path.is_dir() {
+                files_below(&path)
+            } else {
+                vec![path]
+            }
         })
         .filter(|path| path.to_string_lossy().ends_with("_object"))
         .collect()

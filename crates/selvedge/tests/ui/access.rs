@@ -88,7 +88,9 @@ fn hub_pages_are_accessible() {
 
 /// The script of axe-core with a call of it. `cargo xtask ui-test` installs it.
 fn load_axe() -> String {
-    let path = std::env::var_os("SELVEDGE_AXE").expect("run `cargo xtask ui-test`");
+    let Some(path) = std::env::var_os("SELVEDGE_AXE") else {
+        panic!("SELVEDGE_AXE is not set: run `cargo xtask ui-test`");
+    };
     let script = std::fs::read_to_string(path).unwrap();
     format!(
         "{script};
