@@ -34,8 +34,8 @@ pub(crate) struct ObjectStoreArgs {
 /// Where requests name the bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum S3Addressing {
-    /// https://s3.example/BUCKET/KEY
+    /// `https://s3.example/BUCKET/KEY`
     Path,
-    /// https://BUCKET.s3.example/KEY
+    /// `https://BUCKET.s3.example/KEY`
     Virtual,
 }
