@@ -108,9 +108,10 @@ fn with_baseline<'a>(
 
 #[cfg(test)]
 mod tests {
-    use selvedge_digest::{Failure, TestIds, TestSummary};
+    use selvedge_digest::Failure;
 
     use super::*;
+    use crate::machine::tests::simulation::test_summary;
     use crate::model::{Step, StepKind};
 
     #[test]
@@ -138,26 +139,13 @@ mod tests {
     }
 
     fn check(passed: &[&str], failed: &[&str], tool: &str, output: &str) -> CheckReport {
-        let list = |ids: &[&str]| TestIds {
-            ids: ids.iter().map(|&id| id.to_owned()).collect(),
-            omitted: 0,
-        };
-        let tests = TestSummary {
-            executed: (passed.len() + failed.len()) as u64,
-            passed: passed.len() as u64,
-            failed: failed.len() as u64,
-            complete: true,
-            passed_ids: list(passed),
-            failed_ids: list(failed),
-            ..TestSummary::default()
-        };
         let failure = |id: &&str| Failure {
             id: Some((*id).to_owned()),
             tool: Some(tool.to_owned()),
             ..Failure::default()
         };
         CheckReport {
-            tests: Some(tests),
+            tests: Some(test_summary(passed, failed)),
             output: output.to_owned(),
             failures: failed.iter().map(failure).collect(),
             ..CheckReport::new(&Step::new(StepKind::Command, "npm test"), CheckStatus::Fail)

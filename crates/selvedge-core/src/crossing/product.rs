@@ -240,7 +240,7 @@ impl BaseProject<'_> {
         })
     }
 
-    /// Whether the project has code on the work side besides modules like this one. Otherwise the module is the code
+    /// Whether the project has other code on the work side than modules like this one. Otherwise the module is the code
     /// under test, not a test helper, even if it contains assertions.
     pub(super) fn has_other_code(&self, path: &str) -> bool {
         let language = SourceLanguage::from_path(path);

@@ -1,28 +1,13 @@
 //! How reports are completed by the baseline, reruns and known failures.
 
-use selvedge_digest::{TestIds, TestSummary};
-
 use super::*;
-use crate::machine::tests::simulation::{SimulatedWorld, report, spec};
+use crate::machine::tests::simulation::{SimulatedWorld, report, spec, test_summary};
 use crate::machine::{JournalState, evolve};
 use crate::model::{Baseline, EffectId, Envelope, Event, RunId, Step, StepKind, Timestamp, TreeId};
 
 fn check(status: CheckStatus, passed: &[&str], failed: &[&str]) -> CheckReport {
-    let list = |ids: &[&str]| TestIds {
-        ids: ids.iter().map(|&id| id.to_owned()).collect(),
-        omitted: 0,
-    };
-    let tests = TestSummary {
-        executed: (passed.len() + failed.len()) as u64,
-        passed: passed.len() as u64,
-        failed: failed.len() as u64,
-        complete: true,
-        passed_ids: list(passed),
-        failed_ids: list(failed),
-        ..TestSummary::default()
-    };
     CheckReport {
-        tests: Some(tests),
+        tests: Some(test_summary(passed, failed)),
         ..CheckReport::new(&Step::new(StepKind::TestPasses, "pytest"), status)
     }
 }
