@@ -97,7 +97,7 @@ pub struct HubSettings {
     pub infra_retries: u32,
     /// When workers are quarantined.
     pub quarantine: QuarantineRules,
-    /// Where files are stored besides the database.
+    /// The store for files of tasks; the database if absent.
     pub objects: Option<ObjectStorage>,
 }
 

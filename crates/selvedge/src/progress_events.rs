@@ -11,7 +11,7 @@ use selvedge_protocol::{ProgressEvent, project};
 /// Length limit for the text of one event, in bytes.
 pub(crate) const MAX_TEXT_BYTES: usize = 4096;
 
-/// Data of a run that its progress events contain besides the activity.
+/// Data of a run in its progress events, apart from the activity.
 #[derive(Debug)]
 pub(crate) struct ProgressTracker {
     attempt: AtomicU32,

@@ -1,4 +1,4 @@
-//! The files of a release besides the packages of each target: the checksums, and the files of Homebrew and the AUR,
+//! The files of a release in addition to the packages of each target: the checksums, and the files of Homebrew and the AUR,
 //! which name archives with their checksums.
 
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ use crate::trace::{Trace, TraceKind, TraceStep};
 /// One entry of the activity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActivityItem {
-    /// A class of the stylesheet: `said`, `tool`, `answer` or `printed`.
+    /// A class of the stylesheet: `message`, `tool`, `answer` or `printed`.
     pub(super) kind: &'static str,
     /// Text for people.
     pub(super) text: String,
@@ -30,7 +30,7 @@ pub(crate) fn parse_transcript(bytes: &[u8], from_start: bool) -> Vec<ActivityIt
 
 fn item_from_step(step: &TraceStep) -> ActivityItem {
     match step.kind {
-        TraceKind::Message | TraceKind::Reasoning => activity_item("said", &step.text),
+        TraceKind::Message | TraceKind::Reasoning => activity_item("message", &step.text),
         TraceKind::Printed => activity_item("printed", &step.text),
         TraceKind::Tool => {
             let failed = if step.is_error { " (failed)" } else { "" };
@@ -48,7 +48,7 @@ pub(crate) fn items_from_events(events: &[ProgressEvent]) -> Vec<ActivityItem> {
 fn item_from_event(event: &ProgressEvent) -> Option<ActivityItem> {
     use ProgressEvent as P;
     Some(match event {
-        P::Token { text } => activity_item("said", text),
+        P::Token { text } => activity_item("message", text),
         P::Tool {
             name, subject, ok, ..
         } => match ok {
@@ -118,9 +118,9 @@ mod tests {
             .map(|it| (it.kind, it.text))
             .collect();
         let expected = [
-            ("said", "Looking."),
+            ("message", "Looking."),
             ("tool", "Edit a.rs"),
-            ("said", "Done."),
+            ("message", "Done."),
             ("printed", "a plain ⟨U+202E⟩line"),
         ];
         assert_eq!(read, expected.map(|(kind, text)| (kind, text.to_owned())));

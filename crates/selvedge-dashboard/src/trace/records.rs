@@ -41,7 +41,7 @@ pub(super) fn subject(input: Option<&Value>) -> String {
     single_line(&subject, 160)
 }
 
-/// All arguments, one per line; texts without quotes. `None` if there are none besides the subject.
+/// All arguments, one per line; texts without quotes. `None` if there are no arguments.
 pub(super) fn arguments(input: &Value) -> Option<String> {
     let Value::Object(fields) = input else {
         return match input {

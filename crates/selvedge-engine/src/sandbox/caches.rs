@@ -471,7 +471,7 @@ pub(super) fn agent_caches_folder(state: &Path, workspace: &Path) -> PathBuf {
     state.join(AGENTS_FOLDER).join(name)
 }
 
-/// Marks a folder as used, and removes unused ones beside it. Blocks.
+/// Marks a folder as used, and removes unused ones in the same parent folder. Blocks.
 pub(super) fn mark_agent_caches(root: &Path, workspace: &Path) -> io::Result<()> {
     make_private(root)?;
     fs::write(

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::process::SystemString;
 
-/// The modification time of placeholders, which tells them from files of the user.
+/// The modification time of placeholders. Files of the user have another one.
 const PLACEHOLDER_TIME: SystemTime = SystemTime::UNIX_EPOCH;
 
 /// Folder with the records, below Selvedge's state directory.

@@ -45,7 +45,7 @@ const BLOCKED_SYSCALLS: &[libc::c_long] = &[
     libc::SYS_ioperm,
 ];
 
-/// Delays whoever opens the file, outside too, for up to 45 seconds.
+/// Delays every program that opens the file, outside too, for up to 45 seconds.
 const F_SETLEASE: u64 = 1_024;
 
 /// Inserts characters into a terminal that another process reads.

@@ -19,7 +19,7 @@ use crate::run_stats;
 use crate::service::visible_workers;
 use crate::session::TaskNeeds;
 
-/// Where counting assignable tasks ends: far more than anyone starts workers for.
+/// Where counting assignable tasks ends: far above the number of workers of any installation.
 const MAX_ASSIGNABLE: usize = 10_000;
 
 pub(super) async fn workers(

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where the hub keeps files besides its database: a bucket of an S3-compatible store.
+/// The store for files of tasks instead of the database: a bucket of an S3-compatible store.
 #[derive(Debug, Clone)]
 pub struct ObjectStoreSettings {
     /// The bucket.

@@ -81,7 +81,7 @@ pub(super) fn to_hex(digest: &[u8]) -> String {
     name
 }
 
-/// What the row of a blob says about its upload.
+/// The state of an upload, from the row of its blob.
 #[derive(Debug, Clone)]
 pub(super) struct BlobRow {
     pub(super) total: u64,

@@ -31,7 +31,7 @@ impl TemporaryFolder {
             let folder = tempfile::Builder::new()
                 .prefix(FOLDER_PREFIX)
                 .tempdir_in(ROOT_FOLDER)?;
-            // A concurrent cleanup may have removed the folder before it is locked: then it is no longer ours.
+            // A concurrent cleanup may have removed the folder before it is locked: then another is needed.
             let lock = match open_folder(folder.path()) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 lock => lock?,

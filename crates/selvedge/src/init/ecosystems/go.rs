@@ -47,7 +47,7 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     proposals
 }
 
-/// The check of a repository that is older than modules: cannot run until there is one, which a note says.
+/// The check of a repository that is older than modules: cannot run until there is one, as a note explains.
 fn propose_without_module(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
     let test = at.names().find(|name| name.ends_with("_test.go"));
     let proposal = test.filter(|_| at.path.is_empty()).map(|test| {

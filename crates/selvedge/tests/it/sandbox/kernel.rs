@@ -64,7 +64,7 @@ END",
     stranger.wait().unwrap();
 }
 
-/// A lease delays whoever opens the file; a socket of this family leads to the host of a virtual machine.
+/// A lease delays every program that opens the file; a socket of this family leads to the host of a virtual machine.
 fn calls_that_no_build_needs_are_refused(fixture: &SandboxFixture) {
     fixture.write_home_file("file", "");
     let output = fixture.check_output(
