@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::json;
 
-use crate::fixtures::{agent, env_with_repo, make_executable};
+use crate::fixtures::{agent, env_with_repo, has_program, make_executable};
 
 /// A step of the action. The values of `env` are expressions.
 #[derive(Debug, Default)]
@@ -376,6 +376,9 @@ impl Release {
 
 #[test]
 fn action_downloads_a_release_by_its_checksum() {
+    if !has_program("curl") {
+        return;
+    }
     let env = env_with_repo();
     let release = Release::publish(&env);
     let with = |sha256: &'static str| {
@@ -432,6 +435,9 @@ fn action_downloads_a_release_by_its_checksum() {
 
 #[test]
 fn action_replaces_its_comment_on_the_pull_request() {
+    if !has_program("curl") || !has_program("jq") {
+        return;
+    }
     let env = env_with_repo();
     let comments = Arc::new(Mutex::new(vec![(1, "a person's comment".to_owned())]));
     let stored = Arc::clone(&comments);
@@ -518,6 +524,9 @@ fn action_replaces_its_comment_on_the_pull_request() {
 
 #[test]
 fn gitlab_component_verifies_a_merge_request() {
+    if !has_program("curl") {
+        return;
+    }
     let env = env_with_repo();
     let release = Release::publish(&env);
     env.git(["update-ref", "refs/remotes/origin/main", "HEAD"]);

@@ -55,7 +55,10 @@ fn numbers_are_rejected_with_range_and_example() {
     error: invalid value '70000' for '--port <PORT>': expected a whole number from 0 to 65535, such as 8080
     error: invalid value '300' for '--check-timeout <TIME>': expected a time with units, such as 90s, 5m or 1h30m
     "#);
-    env.write("Makefile", "test:\n\ttrue\n");
+    env.write(
+        "test_a.py",
+        "import unittest\n\nclass TestA(unittest.TestCase):\n    def test_a(self):\n        pass\n",
+    );
     let out = env.selvedge(["init", "--check-timeout", "1m30s", "--dry-run"]);
     out.run().assert_code(0);
 }

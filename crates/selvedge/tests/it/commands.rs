@@ -1,8 +1,8 @@
 //! The commands other than `run`: their output is correct, and scripts can parse it.
 
-use selvedge_testkit::{TestEnv, is_available};
+use selvedge_testkit::TestEnv;
 
-use crate::fixtures::{agent, env_with_repo, make_executable, wait_for};
+use crate::fixtures::{agent, env_with_repo, has_program, make_executable, wait_for};
 
 #[test]
 fn demo_fails_first_and_then_verifies() {
@@ -50,8 +50,7 @@ fn demo_fails_first_and_then_verifies() {
 
 #[test]
 fn init_writes_tested_checks_that_run_uses() {
-    let make = std::process::Command::new("make").arg("--version").output();
-    if !is_available("make", &make) {
+    if !has_program("make") {
         return;
     }
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
@@ -111,8 +110,7 @@ fn init_writes_tested_checks_that_run_uses() {
 /// Listing a check's name would excuse every test, also one that never ran.
 #[test]
 fn init_proposes_only_names_of_tests_as_known_failures() {
-    let make = std::process::Command::new("make").arg("--version").output();
-    if !is_available("make", &make) {
+    if !has_program("make") {
         return;
     }
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
@@ -128,10 +126,7 @@ fn init_proposes_only_names_of_tests_as_known_failures() {
 
 #[test]
 fn init_names_paths_of_the_workspace() {
-    let bubblewrap = std::process::Command::new("bwrap")
-        .arg("--version")
-        .output();
-    if !is_available("bwrap", &bubblewrap) {
+    if !has_program("bwrap") {
         return;
     }
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge")).with_sandbox("bubblewrap");
@@ -155,10 +150,7 @@ fn init_names_paths_of_the_workspace() {
 /// The programs of a virtual environment contain the path at which it was created.
 #[test]
 fn init_runs_programs_of_an_environment_with_absolute_paths() {
-    let bubblewrap = std::process::Command::new("bwrap")
-        .arg("--version")
-        .output();
-    if !is_available("bwrap", &bubblewrap) {
+    if !has_program("bwrap") {
         return;
     }
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge")).with_sandbox("bubblewrap");
@@ -203,8 +195,7 @@ fn init_tries_alternatives_of_unusable_checks() {
 
 #[test]
 fn init_that_is_interrupted_leaves_no_files() {
-    let make = std::process::Command::new("make").arg("--version").output();
-    if !is_available("make", &make) {
+    if !has_program("make") {
         return;
     }
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
@@ -227,8 +218,7 @@ fn init_that_is_interrupted_leaves_no_files() {
 
 #[test]
 fn init_keeps_settings_of_the_user_if_those_of_the_repository_are_invalid() {
-    let make = std::process::Command::new("make").arg("--version").output();
-    if !is_available("make", &make) {
+    if !has_program("make") {
         return;
     }
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
@@ -250,8 +240,7 @@ fn init_keeps_settings_of_the_user_if_those_of_the_repository_are_invalid() {
 
 #[test]
 fn init_without_usable_check_fails_and_names_next_steps() {
-    let make = std::process::Command::new("make").arg("--version").output();
-    if !is_available("make", &make) {
+    if !has_program("make") {
         return;
     }
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));

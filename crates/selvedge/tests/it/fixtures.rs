@@ -41,6 +41,15 @@ pub(crate) fn wait_until(what: &str, condition: impl FnMut() -> bool) {
     selvedge_testkit::wait_until(what, std::time::Duration::from_mins(1), condition);
 }
 
+/// Whether an optional program can be started; if not, the test is skipped, or fails in CI.
+#[track_caller]
+pub(crate) fn has_program(program: &str) -> bool {
+    let version = std::process::Command::new(program)
+        .arg("--version")
+        .output();
+    selvedge_testkit::is_available(program, &version)
+}
+
 pub(crate) fn make_executable(path: &std::path::Path) {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();

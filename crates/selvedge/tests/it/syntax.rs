@@ -1,9 +1,9 @@
 //! The syntax check of tier 1: every changed file must parse, and none may be emptied.
 
-use selvedge_testkit::{CommandOutput, TestEnv, is_available};
+use selvedge_testkit::{CommandOutput, TestEnv};
 use serde_json::{Value, json};
 
-use crate::fixtures::{agent, env_with_repo, prompt, run_json};
+use crate::fixtures::{agent, env_with_repo, has_program, prompt, run_json};
 
 /// Returns the syntax check in an attempt's report, or null if there is none.
 fn syntax_check(out: &CommandOutput, attempt: usize) -> Value {
@@ -58,8 +58,7 @@ esac"#;
 
 #[test]
 fn syntax_of_typescript_is_checked_by_the_projects_own() {
-    let node = std::process::Command::new("node").arg("--version").output();
-    if !is_available("node", &node) {
+    if !has_program("node") {
         return;
     }
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));

@@ -2,7 +2,7 @@
 
 use super::fixture::SandboxFixture;
 use super::on_all;
-use crate::fixtures::{make_executable, wait_for};
+use crate::fixtures::{make_executable, wait_for, wait_until};
 
 const KINDS: [(&str, &str); 3] = [
     ("background", "sleep 600 &"),
@@ -123,12 +123,13 @@ fn temporary_files_of_killed_supervisor_are_removed() {
     );
     let child = fixture.env.spawn(["verify", "--check", "sh attempt.sh"]);
     wait_for(&fixture.env.work_dir().join("begun"));
-    fixture.kill_selvedge_processes();
-    drop(child);
     let temporary = std::path::PathBuf::from(fixture.env.read("begun").trim());
     assert!(temporary.exists());
+    fixture.kill_selvedge_processes();
+    drop(child);
     fixture.check_output("true");
-    assert!(!temporary.exists());
+    // The start of another test may be removing them at this moment.
+    wait_until("they are removed", || !temporary.exists());
 }
 
 on_all!(
