@@ -66,7 +66,7 @@ fn has_node() -> bool {
 }
 
 #[tokio::test]
-async fn node_accepts_scripts_and_modules_and_doubts_what_is_no_plain_javascript() {
+async fn node_accepts_scripts_and_modules_and_is_unsure_of_other_dialects() {
     if !has_node() {
         return;
     }

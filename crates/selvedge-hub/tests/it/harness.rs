@@ -205,6 +205,21 @@ impl TestHub {
         self.request("GET", path, Some(token), "", b"").await
     }
 
+    /// The entries of the audit log that match a query, oldest first, once there are so many: on a server that other
+    /// tests use, entries may appear with a delay.
+    pub(crate) async fn audit_entries(&self, query: &str, token: &str, count: usize) -> Vec<Value> {
+        let path = format!("/api/v1/audit?after=0&{query}");
+        let mut polling = Polling::new(TEST_TIMEOUT);
+        loop {
+            let page = self.get(&path, token).await.json();
+            let entries = page["entries"].as_array().unwrap();
+            if entries.len() >= count {
+                return entries.clone();
+            }
+            assert!(polling.pause_async().await, "not {count} entries: {page}");
+        }
+    }
+
     pub(crate) async fn post(&self, path: &str, token: &str, body: &Value) -> HttpAnswer {
         self.request("POST", path, Some(token), "", body.to_string().as_bytes())
             .await

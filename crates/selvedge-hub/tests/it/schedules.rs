@@ -138,12 +138,8 @@ pub(crate) async fn schedule_is_validated_paused_resumed_and_removed(database: T
     assert_eq!(removed.status, 204);
     assert!(list(&hub, &token).await.is_empty());
     let admin = hub.token(&[Scope::Admin]).await;
-    let about = format!(
-        "/api/v1/audit?after=0&subject={}",
-        created["id"].as_str().unwrap()
-    );
-    let recorded = hub.get(&about, &admin).await.json();
-    let recorded = recorded["entries"].as_array().unwrap();
+    let about = format!("subject={}", created["id"].as_str().unwrap());
+    let recorded = hub.audit_entries(&about, &admin, 4).await;
     let actions: Vec<_> = recorded.iter().map(|entry| &entry["action"]).collect();
     assert_eq!(
         actions,

@@ -199,9 +199,9 @@ pub(crate) async fn webhook_filters_events_and_gives_up_on_410(database: TestDat
     assert_eq!(removed.status, 204);
     let gone = hub.get(&format!("{path}/deliveries"), &admin).await;
     assert_eq!(gone.status, 404);
-    let about = format!("/api/v1/audit?after=0&subject={slack}");
-    let recorded = hub.get(&about, &admin).await.json();
-    let recorded = recorded["entries"].as_array().unwrap();
+    let recorded = hub
+        .audit_entries(&format!("subject={slack}"), &admin, 2)
+        .await;
     let actions: Vec<_> = recorded.iter().map(|entry| &entry["action"]).collect();
     assert_eq!(actions, ["webhook.create", "webhook.delete"]);
     assert_eq!(recorded[0]["detail"], "slack");
