@@ -192,8 +192,16 @@ impl References {
             if let Some((folder, _)) = folder.filter(|(folder, _)| !folder.is_empty()) {
                 self.add_suffix(&format!("{}/*", folder.trim_start_matches("./")));
             }
-            // `$(dirname "$0")/lib.sh`, `${ROOT}/lib.sh`: the variable is unknown, the rest of the path is known.
-            let word = word.rsplit_once(['$', '}']).map_or(word, |(_, rest)| rest);
+            // `$(dirname "$0")/lib.sh`, `${ROOT}/lib.sh`, `$PWD/lib.sh`: the variable is unknown, the rest is known.
+            let word = word.rsplit_once(['$', '}']).map_or(word, |(_, rest)| {
+                let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
+                let path = rest.trim_start_matches(is_name);
+                if word.contains('$') && path.starts_with('/') {
+                    path
+                } else {
+                    rest
+                }
+            });
             let word = word.trim_start_matches(['/', '{']);
             if word.contains(['.', '/']) {
                 self.add_path(word);

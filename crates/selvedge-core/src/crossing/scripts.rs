@@ -6,7 +6,7 @@ use aho_corasick::AhoCorasick;
 
 use super::config_files::side_of_config;
 use super::references::{ReferenceTarget, References, folder_of, join, name_of, stem_of};
-use super::shell_flow::{ShellNames, find_judges, pipelines_of};
+use super::shell_flow::{Receivers, ShellNames, find_judges, pipelines_of};
 use super::sides::{BaseProject, ProjectSide, script_globs};
 use crate::guard::{ChangedFile, HELPER_NAME, Pattern, SourceLanguage, words_of};
 use crate::model::Step;
@@ -73,7 +73,7 @@ impl<'a> BaseProject<'a> {
             .collect();
         let mut judges: BTreeSet<String> = BTreeSet::new();
         let mut subjects: BTreeSet<String> = BTreeSet::new();
-        let mut libraries: BTreeMap<&'a str, Vec<&'a str>> = BTreeMap::new();
+        let mut libraries: BTreeMap<&'a str, BTreeSet<&'a str>> = BTreeMap::new();
         let texts = scripts
             .iter()
             .map(|path| ((*path).to_owned(), self.text(path).unwrap_or_default()));
@@ -85,17 +85,26 @@ impl<'a> BaseProject<'a> {
                 let path = join(directory, "command").unwrap_or_default();
                 (path, step.target.as_str())
             });
-        for (path, text) in texts
-            .chain(lines)
-            .filter(|(_, text)| search.is_match(*text))
-        {
-            let names = ScriptNames::read(self, &path, text);
+        let texts: Vec<(String, &str)> = texts.chain(lines).collect();
+        // Scripts that mention a changed file, and those that may call functions of such a script.
+        let is_mentioned = |(_, text): &&(String, &str)| search.is_match(*text);
+        let mentioning = texts.iter().filter(is_mentioned);
+        let callees: BTreeSet<&str> = mentioning.map(|(path, _)| stem_of(path)).collect();
+        let callers = AhoCorasick::new(&callees).ok();
+        let calls = |text: &str| callers.as_ref().is_some_and(|it| it.is_match(text));
+        let read: Vec<&(String, &str)> = texts
+            .iter()
+            .filter(|(_, text)| search.is_match(*text) || (!callees.is_empty() && calls(text)))
+            .collect();
+        let mut receivers = Receivers::default();
+        for (path, text) in read.iter().chain(&read) {
+            let names = ScriptNames::read(self, path, text);
             for library in names.libraries.iter().filter(|it| !self.is_of_checks(it)) {
                 if let Some(script) = scripts.get(path.as_str()) {
-                    libraries.entry(library).or_default().push(script);
+                    libraries.entry(library).or_default().insert(script);
                 }
             }
-            let found = find_judges(text, &names);
+            let found = find_judges(text, &names, &mut receivers);
             judges.extend(found.files);
             subjects.extend(found.subjects);
         }

@@ -40,7 +40,9 @@ impl ShellCommand {
     /// The words from the name of the command on, and the variables that are assigned before it.
     pub(super) fn invocation(&self) -> &[ShellWord] {
         let is_before = |word: &&ShellWord| {
-            KEYWORDS.contains(&word.text.as_str()) || assigned_variable(&word.text).is_some()
+            KEYWORDS.contains(&word.text.as_str())
+                || word.text.ends_with("()")
+                || assigned_variable(&word.text).is_some()
         };
         let count = self.words.iter().take_while(is_before).count();
         self.words.get(count..).unwrap_or_default()
@@ -274,19 +276,28 @@ pub(super) struct Judges {
     pub(super) subjects: BTreeSet<String>,
 }
 
+/// Functions that scripts call with output of the project. A library's functions are called by other scripts.
+#[derive(Debug, Default)]
+pub(super) struct Receivers {
+    by_argument: BTreeSet<String>,
+    by_input: BTreeSet<String>,
+}
+
 /// Finds the files that judge, according to the script.
-pub(super) fn find_judges(text: &str, names: &dyn ShellNames) -> Judges {
+pub(super) fn find_judges(text: &str, names: &dyn ShellNames, receivers: &mut Receivers) -> Judges {
     let pipelines = pipelines_of(text);
     let mut flow = Flow {
         names,
         tainted: BTreeSet::new(),
+        function: None,
+        receivers,
         judges: Judges::default(),
     };
     // Functions may be defined after their use.
     for _ in 0..2 {
-        let mut function: Option<String> = None;
+        flow.function = None;
         for pipeline in &pipelines {
-            flow.read(pipeline, &mut function);
+            flow.read(pipeline);
         }
     }
     flow.judges
@@ -296,21 +307,24 @@ struct Flow<'n> {
     names: &'n dyn ShellNames,
     /// Variables, files and functions of the script with output of the project.
     tainted: BTreeSet<String>,
+    /// The function whose body is being read.
+    function: Option<String>,
+    receivers: &'n mut Receivers,
     judges: Judges,
 }
 
 impl Flow<'_> {
-    fn read(&mut self, pipeline: &Pipeline, function: &mut Option<String>) {
+    fn read(&mut self, pipeline: &Pipeline) {
         for command in &pipeline.commands {
             let words: Vec<&str> = command.words.iter().map(|it| it.text.as_str()).collect();
             match words.as_slice() {
                 ["function", name, ..] => {
-                    *function = Some((*name).trim_end_matches("()").to_owned());
+                    self.function = Some((*name).trim_end_matches("()").to_owned());
                 }
                 [name, ..] if name.ends_with("()") => {
-                    *function = Some(name.trim_end_matches("()").to_owned());
+                    self.function = Some(name.trim_end_matches("()").to_owned());
                 }
-                ["}", ..] => *function = None,
+                ["}", ..] => self.function = None,
                 _ => {}
             }
             for (name, word) in command.assignments() {
@@ -324,18 +338,31 @@ impl Flow<'_> {
             .iter()
             .any(|command| self.produces(command));
         if is_produced {
-            self.tainted.extend(function.clone());
+            self.tainted.extend(self.function.clone());
+        }
+        for command in &pipeline.commands {
+            if let Some(program) = command
+                .invocation()
+                .first()
+                .filter(|_| self.receives(command))
+            {
+                self.receivers.by_argument.insert(program.text.clone());
+            }
         }
         let Some(last) = pipeline.commands.last() else {
             return;
         };
-        let receives_input = pipeline.commands.len() > 1
-            && pipeline
+        let is_fed = |name: &String| self.receivers.by_input.contains(name);
+        let receives_input = self.function.as_ref().is_some_and(is_fed)
+            || pipeline
                 .commands
                 .iter()
                 .rev()
                 .skip(1)
                 .any(|command| self.produces(command) || self.receives(command));
+        if let Some(program) = last.invocation().first().filter(|_| receives_input) {
+            self.receivers.by_input.insert(program.text.clone());
+        }
         if is_produced || receives_input {
             let outputs: Vec<String> = last.outputs().map(str::to_owned).collect();
             self.tainted.extend(outputs);
@@ -394,11 +421,15 @@ impl Flow<'_> {
     }
 
     fn is_output(&self, word: &ShellWord) -> bool {
+        let is_called = |name: &String| self.receivers.by_argument.contains(name);
+        let has_output = self.function.as_ref().is_some_and(is_called);
         let variables = word.text.match_indices('$').any(|(at, _)| {
             let name = word.text[at + 1..].trim_start_matches('{');
             let end = name.find(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+            let is_argument =
+                name.starts_with(['@', '*', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
             let name = &name[..end.unwrap_or(name.len())];
-            self.tainted.contains(&format!("${name}"))
+            (is_argument && has_output) || self.tainted.contains(&format!("${name}"))
         });
         let file = word.text.trim_start_matches('<');
         variables
@@ -450,7 +481,7 @@ mod tests {
     #[test]
     fn flow_of_output_to_judges() {
         let judges = |text: &str| {
-            let found = find_judges(text, &Named);
+            let found = find_judges(text, &Named, &mut Receivers::default());
             let own = found.files.difference(&found.subjects);
             own.cloned().collect::<Vec<_>>().join(" ")
         };
@@ -475,6 +506,15 @@ mod tests {
                 "judge.py",
             ),
             ("(cd x && same 3 $(sh total.sh 1 2))\n", "lib/util.sh"),
+            (
+                "near() {\n    echo \"$1 $2\" | awk -f lib/cmp.awk\n}\nnear 3 \"$(sh total.sh 1 2)\"\n",
+                "lib/cmp.awk",
+            ),
+            (
+                "near() { awk -v want=$1 -f lib/cmp.awk; }\nsh total.sh 1 2 | near 3\n",
+                "lib/cmp.awk",
+            ),
+            ("near() { awk -f lib/cmp.awk \"$1\"; }\nnear 3\n", ""),
             ("same a \"$(basename b)\"\n", ""),
             ("[ \"$(same 1 \"$(sh total.sh)\")\" = yes ]\n", ""),
             (

@@ -220,7 +220,7 @@ pub(super) struct BaseProject<'a> {
     /// Libraries that a script sources and tests, with the script.
     pub(super) sourced_subjects: BTreeMap<&'a str, &'a str>,
     /// Libraries of the work side that scripts of the tests source, with these scripts.
-    pub(super) sourced_libraries: BTreeMap<&'a str, Vec<&'a str>>,
+    pub(super) sourced_libraries: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// Set-up code that the configuration of a runner names.
     pub(super) setup_files: BTreeSet<&'a str>,
     /// Packages that only tests use.

@@ -1484,7 +1484,33 @@ fn sides_files_that_judge_output_are_shared() {
     );
     let upper = script(". tests/assert.sh\n. lib/strings.sh\nequals A \"$(up a)\"\n");
     let compare = ("lib/compare.awk", "{ exit $1 != want }\n");
-    let cases: [Case<'_>; 9] = [
+    let cases: [Case<'_>; 11] = [
+        (
+            "sh tests/all.sh",
+            &[
+                total,
+                same,
+                script(
+                    ". \"$PWD/lib/util.sh\"\nwant=3\nsame \"$want\" \"$(sh total.sh \"$@\")\"\n",
+                ),
+            ],
+            ("lib/util.sh", always),
+            Some(Shared),
+        ),
+        (
+            "sh tests/all.sh",
+            &[
+                total,
+                compare,
+                (
+                    "tests/near.sh",
+                    "near() {\n    echo \"$1 $2\" | awk -f lib/compare.awk\n}\n",
+                ),
+                script(". tests/near.sh\nnear 3 \"$(sh total.sh 1 2)\"\n"),
+            ],
+            ("lib/compare.awk", "{ exit 0 }\n"),
+            Some(Shared),
+        ),
         (
             "sh tests/all.sh",
             &[

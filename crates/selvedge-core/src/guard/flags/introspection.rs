@@ -201,7 +201,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let asks = |line: usize| {
         let (code, text) = (code(line), text(line));
         let names_nothing = !QUOTE.is_match(text);
-        let names_runner = || RUNNER_NAME.is_match(text);
+        let names_runner = || RUNNER_NAME.is_match(text) || names_part_of_runner(text);
         let is_usual = own.usual.is_match(text)
             || (MODULE_TABLE.is_match(code) && names_nothing && imports)
             || (MODULE_TABLE.is_match(code)
@@ -268,6 +268,29 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         )
     };
     found.into_iter().map(flag).collect()
+}
+
+/// Whether a string of a line that searches is a part of the name of a runner's module, such as `_py`.
+fn names_part_of_runner(text: &str) -> bool {
+    const MODULES: [&str; 9] = [
+        "_pytest",
+        "pluggy",
+        "iniconfig",
+        "xdist",
+        "hypothesis",
+        "unittest",
+        "doctest",
+        "nose",
+        "coverage",
+    ];
+    static SEARCH: Pattern = Pattern::new(
+        r"\bfor\b.*\bin\b|\.(?:startswith|endswith|find|index|count|match|search)\s*\(",
+    );
+    let strings = text.split(['\'', '"']).skip(1).step_by(2);
+    SEARCH.is_match(text)
+        && strings
+            .filter(|it| it.len() > 1)
+            .any(|part| MODULES.iter().any(|module| module.contains(part)))
 }
 
 /// Whether a line of code decides something, apart from whether a value exists.
