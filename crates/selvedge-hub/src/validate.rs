@@ -47,7 +47,7 @@ pub(crate) fn task(body: &[u8], defaults: &TaskDefaults) -> Result<ValidatedTask
         ));
     };
     let mut warnings = Vec::new();
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     if let Some(retries) = fields.get_mut("max_verification_retries") {
         cap_retries("max_verification_retries", retries, &mut warnings);
     }
@@ -69,14 +69,11 @@ pub(crate) fn task(body: &[u8], defaults: &TaskDefaults) -> Result<ValidatedTask
     };
     warnings.extend(unknown_fields(&unknown));
     if task.part_of.is_some() {
-        errors.push(FieldError {
-            field: "part_of".to_owned(),
-            detail: "is set by the hub only".to_owned(),
-        });
+        errors.add("part_of", "is set by the hub only");
     }
     check(&task, defaults, &mut errors);
-    if !errors.is_empty() {
-        return Err(ApiError::fields(errors));
+    if !errors.0.is_empty() {
+        return Err(ApiError::fields(errors.0));
     }
     apply_defaults(&mut task, defaults);
     warnings.extend(apply_limits(&mut task, defaults));
@@ -89,10 +86,10 @@ pub(crate) fn stored_task(
     task: &mut Task,
     defaults: &TaskDefaults,
 ) -> Result<Vec<String>, Vec<FieldError>> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     check(task, defaults, &mut errors);
-    if !errors.is_empty() {
-        return Err(errors);
+    if !errors.0.is_empty() {
+        return Err(errors.0);
     }
     Ok(apply_limits(task, defaults))
 }
@@ -131,140 +128,145 @@ fn unknown_fields(paths: &[String]) -> Vec<String> {
     warnings
 }
 
-fn check(task: &Task, defaults: &TaskDefaults, errors: &mut Vec<FieldError>) {
-    let mut report_error = |field: &str, detail: String| {
-        errors.push(FieldError {
+/// Invalid fields of a task, in the order in which they were found.
+#[derive(Debug, Default)]
+struct FieldErrors(Vec<FieldError>);
+
+impl FieldErrors {
+    fn add(&mut self, field: &str, detail: impl Into<String>) {
+        self.0.push(FieldError {
             field: field.to_owned(),
-            detail,
+            detail: detail.into(),
         });
-    };
-    let shell = task
-        .command
-        .as_deref()
-        .is_some_and(|command| !command.trim().is_empty());
-    if task.description.trim().is_empty() && !shell && task.subtasks.is_empty() {
-        report_error("description", "must not be empty".to_owned());
     }
-    let requested = requested_agent(task);
-    if task.complexity_tier == Some(ComplexityTier::Trivial) && !shell && requested.is_none() {
-        // As in the older design, the description of a trivial task is not a command.
-        report_error(
-            "command",
-            "required for a trivial task, which is run by the shell".to_owned(),
+}
+
+fn check(task: &Task, defaults: &TaskDefaults, errors: &mut FieldErrors) {
+    check_command(task, errors);
+    if task.repository.as_deref().is_some_and(has_credentials) {
+        errors.add(
+            "repository",
+            "must not contain a password: it would be stored and shown; workers clone with their own credentials",
         );
     }
-    if requested == Some(SHELL_AGENT) && !shell && task.subtasks.is_empty() {
-        report_error(
+    if !task.subtasks.is_empty() {
+        subtasks::check(task, defaults, errors);
+    }
+    check_agents(task, defaults, errors);
+    check_numbers(task, errors);
+    check_steps(task, defaults, errors);
+    check_sizes(task, errors);
+    if let Err(bad) = ExpectedChanges::check(&task.expect_test_changes) {
+        errors.add("expect_test_changes", bad.to_string());
+    }
+    if let Some(label) = task.labels.iter().find(|label| !is_valid_name(label)) {
+        errors.add("labels", format!("invalid label {label:?}: {NAME_RULE}"));
+    }
+    let is_reserved = |label: &&String| label.starts_with(RESERVED_LABEL_PREFIX);
+    if let Some(label) = task.labels.iter().find(is_reserved) {
+        errors.add(
+            "labels",
+            format!("invalid label {label:?}: the prefix `{RESERVED_LABEL_PREFIX}` is reserved"),
+        );
+    }
+}
+
+/// A task has something to do: a description for an agent, a command for the shell, or subtasks.
+fn check_command(task: &Task, errors: &mut FieldErrors) {
+    let command = task.command.as_deref().unwrap_or_default();
+    let has_command = !command.trim().is_empty();
+    if task.description.trim().is_empty() && !has_command && task.subtasks.is_empty() {
+        errors.add("description", "must not be empty");
+    }
+    let requested = requested_agent(task);
+    let is_trivial = task.complexity_tier == Some(ComplexityTier::Trivial);
+    if is_trivial && !has_command && requested.is_none() {
+        // As in the older design, the description of a trivial task is not a command.
+        errors.add(
+            "command",
+            "required for a trivial task, which is run by the shell",
+        );
+    }
+    if requested == Some(SHELL_AGENT) && !has_command && task.subtasks.is_empty() {
+        errors.add(
             "command",
             format!("required for the agent `{SHELL_AGENT}`, which runs it"),
         );
     }
-    if task.repository.as_deref().is_some_and(has_credentials) {
-        report_error(
-            "repository",
-            "must not contain a password: it would be stored and shown; workers clone with their own credentials"
-                .to_owned(),
+}
+
+fn check_agents(task: &Task, defaults: &TaskDefaults, errors: &mut FieldErrors) {
+    let is_allowed = |name: &str| defaults.agents.iter().any(|known| known == name);
+    let all = defaults.agents.join(", ");
+    for (field, name) in named_agents(task).filter(|(_, name)| !is_allowed(name)) {
+        let known = defaults.agents.iter().map(String::as_str);
+        let meant = nearest(name, known).map(|meant| format!(" (did you mean `{meant}`?)"));
+        let meant = meant.unwrap_or_default();
+        errors.add(
+            field,
+            format!("unknown agent `{name}`{meant}; allowed: {all}"),
         );
     }
-    if !task.subtasks.is_empty() {
-        subtasks::check(task, defaults, &mut |field, detail| {
-            report_error(field, detail);
-        });
-    }
-    let is_allowed = |name: &str| defaults.agents.iter().any(|known| known == name);
-    for (field, name) in named_agents(task) {
-        if !is_allowed(name) {
-            let known = defaults.agents.iter().map(String::as_str);
-            let meant = nearest(name, known).map(|meant| format!(" (did you mean `{meant}`?)"));
-            let all = defaults.agents.join(", ");
-            report_error(
-                field,
-                format!(
-                    "unknown agent `{name}`{}; allowed: {all}",
-                    meant.unwrap_or_default()
-                ),
-            );
-        }
-    }
     let is_named = named_agents(task).next().is_some();
-    if requested == Some(SHELL_AGENT) && !is_named && !is_allowed(SHELL_AGENT) {
-        let all = defaults.agents.join(", ");
-        report_error(
+    if requested_agent(task) == Some(SHELL_AGENT) && !is_named && !is_allowed(SHELL_AGENT) {
+        errors.add(
             "command",
             format!("needs the agent `{SHELL_AGENT}`, which is not allowed; allowed: {all}"),
         );
     }
-    if task
-        .verification_tier
-        .is_some_and(|tier| !(1..=3).contains(&tier))
-    {
-        report_error("verification_tier", "must be 1, 2 or 3".to_owned());
+}
+
+fn check_numbers(task: &Task, errors: &mut FieldErrors) {
+    let is_tier = |tier: u8| (1..=3).contains(&tier);
+    if task.verification_tier.is_some_and(|tier| !is_tier(tier)) {
+        errors.add("verification_tier", "must be 1, 2 or 3");
     }
     if task.priority.is_some_and(|priority| priority > 9) {
-        report_error("priority", "must be 0 to 9 (9 is the highest)".to_owned());
+        errors.add("priority", "must be 0 to 9 (9 is the highest)");
     }
     if task.verification_timeout_ms == Some(0) {
-        report_error(
-            "verification_timeout_ms",
-            "must be greater than 0".to_owned(),
-        );
+        errors.add("verification_timeout_ms", "must be greater than 0");
     }
+}
+
+fn check_steps(task: &Task, defaults: &TaskDefaults, errors: &mut FieldErrors) {
     for (index, step) in task.verification_steps.iter().flatten().enumerate() {
         if !defaults.checks.contains(&step.kind) {
-            report_error(
+            let kind = step.kind.as_str();
+            errors.add(
                 &format!("verification_steps.{index}.type"),
-                format!(
-                    "checks of type `{}` are not allowed on this hub",
-                    step.kind.as_str()
-                ),
+                format!("checks of type `{kind}` are not allowed on this hub"),
             );
         }
         if step.kind.executes() && step.target.trim().is_empty() {
-            report_error(
+            errors.add(
                 &format!("verification_steps.{index}.target"),
-                "must not be empty: the command to run".to_owned(),
+                "must not be empty: the command to run",
             );
         }
     }
+}
+
+fn check_sizes(task: &Task, errors: &mut FieldErrors) {
+    let steps = task.verification_steps.as_ref().map_or(0, Vec::len);
     for (field, count) in [
-        (
-            "verification_steps",
-            task.verification_steps.as_ref().map_or(0, Vec::len),
-        ),
+        ("verification_steps", steps),
         ("labels", task.labels.len()),
         ("expected_outputs", task.expected_outputs.len()),
         ("expect_test_changes", task.expect_test_changes.len()),
     ] {
         if count > MAX_ITEMS {
-            report_error(
+            errors.add(
                 field,
                 format!("too many entries: {count}; the maximum is {MAX_ITEMS}"),
             );
         }
     }
-    if let Err(bad) = ExpectedChanges::check(&task.expect_test_changes) {
-        report_error("expect_test_changes", bad.to_string());
-    }
-    if task.description.len() > MAX_TEXT_BYTES {
-        report_error(
+    let length = task.description.len();
+    if length > MAX_TEXT_BYTES {
+        errors.add(
             "description",
-            format!(
-                "too long: {} bytes; the maximum is {MAX_TEXT_BYTES}",
-                task.description.len()
-            ),
-        );
-    }
-    if let Some(label) = task.labels.iter().find(|label| !is_valid_name(label)) {
-        report_error("labels", format!("invalid label {label:?}: {NAME_RULE}"));
-    }
-    if let Some(label) = task
-        .labels
-        .iter()
-        .find(|it| it.starts_with(RESERVED_LABEL_PREFIX))
-    {
-        report_error(
-            "labels",
-            format!("invalid label {label:?}: the prefix `{RESERVED_LABEL_PREFIX}` is reserved"),
+            format!("too long: {length} bytes; the maximum is {MAX_TEXT_BYTES}"),
         );
     }
 }

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use selvedge_core::model::{Outcome, Timestamp};
 use selvedge_dashboard::backend::{
-    DashboardError, DashboardUser, DisplayStatus, FleetOverview, StatsFilter, TaskList, TaskQuery,
-    TaskQueryOrder, UnschedulableTask, WorkerSummary,
+    DashboardError, DashboardUser, DisplayStatus, FleetOverview, StatsFilter, TaskList,
+    TaskListItem, TaskQuery, TaskQueryOrder, UnschedulableTask, WorkerSummary,
 };
 use selvedge_protocol::{TaskState, WorkerRow};
 use selvedge_store::hub::{
-    CheckCondition, FindingCondition, RunStatsFilter, TaskFilter, TaskPageRequest, TaskSortOrder,
-    TaskView,
+    CheckCondition, FindingCondition, RunStatsFilter, StateAndOutcome, TaskFilter, TaskPageRequest,
+    TaskSortOrder, TaskView,
 };
 
 use super::backend::store_failure;
@@ -72,8 +72,40 @@ pub(super) async fn tasks(
     user: &DashboardUser,
     query: &TaskQuery,
 ) -> Result<TaskList, DashboardError> {
+    let filter = task_filter(user, query);
+    let by_stats = matches!(query.order, TaskQueryOrder::Agent | TaskQueryOrder::State);
+    if filter.stats.is_some() || filter.agent.is_some() || by_stats {
+        let refreshed = run_stats::refresh(hub, &filter.project).await;
+        refreshed.map_err(store_failure)?;
+    }
+    let store = hub.store();
+    let counts = store.task_counts(filter.clone()).await;
+    let counts = counts.map_err(store_failure)?;
+    let mut tasks = TaskList {
+        all: count(counts.all),
+        agents: counts.agents,
+        places: counts.places,
+        ..TaskList::default()
+    };
+    let matching = add_counts(&mut tasks, &counts.statuses, counts.accepted, &query.group);
+    let on_page = query.on_last_page(tasks.matching);
+    let is_group = !query.group.is_empty();
+    let page = TaskPageRequest {
+        statuses: is_group.then_some(matching.statuses),
+        accepted: matching.accepted.filter(|_| is_group),
+        order: order(query.order),
+        ascending: query.ascending,
+        skip: on_page.offset(),
+        limit: TaskQuery::PER_PAGE,
+    };
+    let page = store.list_tasks(filter, page).await;
+    tasks.rows = task_rows(hub, user, &page.map_err(store_failure)?).await?;
+    Ok(tasks)
+}
+
+fn task_filter(user: &DashboardUser, query: &TaskQuery) -> TaskFilter {
     let wanted = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let filter = TaskFilter {
+    TaskFilter {
         agent: wanted(&query.agent),
         words: query.words().map(str::to_lowercase).collect(),
         place: wanted(&query.place),
@@ -85,85 +117,74 @@ pub(super) async fn tasks(
         since: query.since.map(Timestamp::as_millisecond),
         until: query.until.map(Timestamp::as_millisecond),
         ..filter(user)
-    };
-    let by_stats = matches!(query.order, TaskQueryOrder::Agent | TaskQueryOrder::State);
-    if filter.stats.is_some() || filter.agent.is_some() || by_stats {
-        let refreshed = run_stats::refresh(hub, &filter.project).await;
-        refreshed.map_err(store_failure)?;
     }
-    let counts = hub
-        .store()
-        .task_counts(filter.clone())
-        .await
-        .map_err(store_failure)?;
-    let mut tasks = TaskList {
-        all: count(counts.all),
-        agents: counts.agents,
-        places: counts.places,
-        ..TaskList::default()
-    };
-    // Work that a person accepted is counted apart from the other verified tasks.
+}
+
+/// The statuses of the tasks in a group.
+#[derive(Debug, Default)]
+struct MatchingStatuses {
+    statuses: Vec<StateAndOutcome>,
+    /// Whether only accepted or only other verified tasks match; `None` if both do.
+    accepted: Option<bool>,
+}
+
+/// Adds the numbers of tasks by group and outcome. Work that a person accepted is counted apart from the other
+/// verified tasks.
+fn add_counts(
+    tasks: &mut TaskList,
+    statuses: &[(StateAndOutcome, u64)],
+    accepted: u64,
+    group: &str,
+) -> MatchingStatuses {
     let verified = (TaskState::Succeeded, Some(Outcome::Verified));
-    let mut accepted = None;
-    let mut statuses = Vec::new();
-    for (status, number) in counts.statuses {
-        let display_status = run_status(status.0, status.1);
-        let by_person = if status == verified {
-            counts.accepted
-        } else {
-            0
-        };
+    let mut matching = MatchingStatuses::default();
+    for (status, number) in statuses.iter().copied() {
+        let is_verified = status == verified;
+        let by_person = if is_verified { accepted } else { 0 };
         let parts = [
-            (display_status, number.saturating_sub(by_person)),
+            (
+                run_status(status.0, status.1),
+                number.saturating_sub(by_person),
+            ),
             (DisplayStatus::Accepted, by_person),
         ];
         for (display_status, number) in parts.into_iter().filter(|(_, number)| *number > 0) {
             *tasks.groups.entry(display_status.group()).or_default() += count(number);
             *tasks.outcomes.entry(display_status.key()).or_default() += count(number);
-            if display_status.matches(&query.group) {
-                tasks.matching += count(number);
-                statuses.push(status);
-                if status == verified {
-                    accepted = match accepted {
-                        None => Some(display_status == DisplayStatus::Accepted),
-                        // Both kinds are included.
-                        Some(_) => None,
-                    };
-                }
+            if !display_status.matches(group) {
+                continue;
+            }
+            tasks.matching += count(number);
+            matching.statuses.push(status);
+            if is_verified {
+                let is_first = matching.accepted.is_none();
+                matching.accepted = is_first.then_some(display_status == DisplayStatus::Accepted);
             }
         }
     }
-    let on_page = query.on_last_page(tasks.matching);
-    let page = TaskPageRequest {
-        statuses: (!query.group.is_empty()).then_some(statuses),
-        accepted: accepted.filter(|_| !query.group.is_empty()),
-        order: order(query.order),
-        ascending: query.ascending,
-        skip: on_page.offset(),
-        limit: TaskQuery::PER_PAGE,
-    };
-    let page = hub
-        .store()
-        .list_tasks(filter, page)
-        .await
-        .map_err(store_failure)?;
+    matching
+}
+
+async fn task_rows(
+    hub: &Hub,
+    user: &DashboardUser,
+    page: &[TaskView],
+) -> Result<Vec<TaskListItem>, DashboardError> {
     let shown: Vec<_> = page.iter().map(|view| view.row.task_id).collect();
     let bodies = hub.store().task_bodies(shown.clone()).await;
     let bodies: HashMap<_, _> = bodies.map_err(store_failure)?.into_iter().collect();
-    let stats = run_stats::load_saved(hub, shown)
-        .await
-        .map_err(store_failure)?;
-    let limits = if page
-        .iter()
-        .any(|view| view.row.lease.state == TaskState::Queued)
-    {
+    let stats = run_stats::load_saved(hub, shown).await;
+    let stats = stats.map_err(store_failure)?;
+    let is_queued = |view: &TaskView| view.row.lease.state == TaskState::Queued;
+    let limits = if page.iter().any(is_queued) {
         let project = user.project.as_deref().unwrap_or_default();
         let limits = ProjectLimits::load(hub, project).await;
         Some(limits.map_err(store_failure)?)
     } else {
         None
     };
-    for view in &page {
+    let mut rows = Vec::new();
+    for view in page {
         let mut row = row(view);
         let body = bodies.get(&view.row.task_id);
         row.branch = body.and_then(|body| branch_of(body));
@@ -176,9 +197,9 @@ pub(super) async fn tasks(
         if let Some(body) = body.filter(|_| plans::is_plan(view)) {
             apply_plan_totals(hub, view, &mut row, body).await?;
         }
-        tasks.rows.push(row);
+        rows.push(row);
     }
-    Ok(tasks)
+    Ok(rows)
 }
 
 fn count(number: u64) -> usize {

@@ -3,46 +3,45 @@
 use selvedge_core::model::{Subtask, Task};
 use selvedge_core::plan::{self, PlanError};
 use selvedge_core::route::{SHELL_AGENT, requested_agent};
-use selvedge_protocol::FieldError;
 use serde_json::Value;
 
+use super::FieldErrors;
 use crate::settings::TaskDefaults;
 
 /// Maximum number of subtasks of one plan.
 const MAX_SUBTASKS: usize = 100;
 
-pub(super) fn check(
-    plan_task: &Task,
-    defaults: &TaskDefaults,
-    report_error: &mut dyn FnMut(&str, String),
-) {
+pub(super) fn check(plan_task: &Task, defaults: &TaskDefaults, errors: &mut FieldErrors) {
     if plan_task.command.is_some() {
-        let why = "not allowed in a plan; make it the command of a check";
-        report_error("command", why.to_owned());
+        errors.add(
+            "command",
+            "not allowed in a plan; make it the command of a check",
+        );
     }
     if plan_task.subtasks.len() > MAX_SUBTASKS {
         let why = format!(
             "too many subtasks: {}; the maximum is {MAX_SUBTASKS}",
             plan_task.subtasks.len()
         );
-        return report_error("subtasks", why);
+        errors.add("subtasks", why);
+        return;
     }
     if let Err(error) = plan::check_subtasks(&plan_task.subtasks) {
-        report_error(&error_path(&error, &plan_task.subtasks), error.to_string());
+        errors.add(&error_path(&error, &plan_task.subtasks), error.to_string());
     }
     for (index, subtask) in plan_task.subtasks.iter().enumerate() {
-        let mut errors: Vec<FieldError> = Vec::new();
-        super::check(&standalone_task(subtask), defaults, &mut errors);
-        for error in errors {
+        let mut own = FieldErrors::default();
+        super::check(&standalone_task(subtask), defaults, &mut own);
+        for error in own.0 {
             // A missing description is reported for the plan, and a subtask cannot have a command.
             if !matches!(error.field.as_str(), "description" | "command") {
-                report_error(&format!("subtasks.{index}.{}", error.field), error.detail);
+                errors.add(&format!("subtasks.{index}.{}", error.field), error.detail);
             }
         }
         if requested_agent(&plan::subtask_as_task(plan_task, subtask)) == Some(SHELL_AGENT) {
             let why =
                 format!("the agent `{SHELL_AGENT}` needs a `command`, which subtasks do not have");
-            report_error(&format!("subtasks.{index}.agent"), why);
+            errors.add(&format!("subtasks.{index}.agent"), why);
         }
     }
 }
