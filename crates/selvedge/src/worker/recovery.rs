@@ -6,6 +6,7 @@ use std::sync::Arc;
 use selvedge_core::config::Flags;
 use selvedge_core::machine::{Input, JournalState, evolve};
 use selvedge_core::model::{ReviewTarget, RunSpec};
+use selvedge_core::run::Run;
 use selvedge_protocol::TaskAssign;
 use selvedge_store::fault;
 
@@ -48,19 +49,10 @@ impl TaskRunner {
             state = evolve(state, event);
         }
         let Some(run) = &mut state.run else {
-            let later = self.prepare_later_subtask(assign, task_workspace).await?;
-            let spec = match later {
-                Some(later) => tokio::task::block_in_place(|| {
-                    self.resolve_later_subtask(assign, task_workspace, &later)
-                })?,
-                None => self.resolve_spec(assign, task_workspace)?,
-            };
-            let first = Some(Input::Create {
-                spec: Box::new(spec),
-            });
+            let spec = self.new_spec(assign, task_workspace).await?;
             return Ok(RecoveredRun {
                 state,
-                first_input: first,
+                first_input: Some(Input::Create { spec: spec.into() }),
                 inherited_journal,
             });
         };
@@ -69,53 +61,13 @@ impl TaskRunner {
                 "the run's journal was written by a newer release".to_owned(),
             ));
         }
-        // The specification is fixed except for what depends on this machine.
-        let adopted = if inherited_journal.is_empty() {
-            let loaded = task_workspace.load_adopted_spec();
-            loaded.map_err(|error| TaskError::Retryable(error.to_string()))?
+        if inherited_journal.is_empty() {
+            self.continue_own_run(run, task_workspace)?;
         } else {
-            None
-        };
-        let mut spec = adopted.unwrap_or_else(|| (*run.spec).clone());
-        spec.workspace.clone_from(&task_workspace.dir);
-        run.spec = Arc::new(spec);
-        if inherited_journal.is_empty()
-            && handover::has_missing_trees(run, task_workspace, &self.work_dirs)
-        {
-            // The files may be incomplete. A worker that takes the task over starts from trusted files.
-            let lost = "trees of the run are missing on this worker's disk";
-            return Err(TaskError::Retryable(lost.to_owned()));
+            let notes = self.take_over_run(run, assign, task_workspace).await?;
+            notes.into_iter().for_each(|note| activity.push_note(note));
         }
-        if !inherited_journal.is_empty() {
-            // A clone is restored to the state at the start of the run; a folder keeps the changes of its agents.
-            let later = if task_workspace.is_clone() {
-                self.prepare_later_subtask(assign, task_workspace).await?
-            } else {
-                None
-            };
-            if !run.finished {
-                let recorded = (*run.spec).clone();
-                let adopted = tokio::task::block_in_place(|| {
-                    let adopt = || self.adopt_machine(recorded, task_workspace);
-                    match &later {
-                        Some(later) => later.with_plan_settings(adopt)?,
-                        None => adopt(),
-                    }
-                });
-                let adopted = adopted?;
-                task_workspace
-                    .store_adopted_spec(&adopted)
-                    .map_err(|error| TaskError::Retryable(error.to_string()))?;
-                run.spec = Arc::new(adopted);
-            }
-            let notes =
-                handover::take_over_trees(&self.hub, id, task_workspace, &self.work_dirs, run)
-                    .await?;
-            for note in notes {
-                activity.push_note(note);
-            }
-        }
-        let first = if run.finished {
+        let first_input = if run.finished {
             None
         } else if run.review.is_some() {
             assign.review.as_ref().map(|review| Input::Review {
@@ -131,9 +83,76 @@ impl TaskRunner {
         };
         Ok(RecoveredRun {
             state,
-            first_input: first,
+            first_input,
             inherited_journal,
         })
+    }
+
+    /// The specification of a run that begins.
+    async fn new_spec(
+        &self,
+        assign: &TaskAssign,
+        task_workspace: &TaskWorkspace,
+    ) -> Result<RunSpec, TaskError> {
+        match self.prepare_later_subtask(assign, task_workspace).await? {
+            Some(later) => tokio::task::block_in_place(|| {
+                self.resolve_later_subtask(assign, task_workspace, &later)
+            }),
+            None => self.resolve_spec(assign, task_workspace),
+        }
+    }
+
+    /// Continues a run of this worker. The specification is fixed except for what depends on this machine.
+    fn continue_own_run(
+        &self,
+        run: &mut Run,
+        task_workspace: &TaskWorkspace,
+    ) -> Result<(), TaskError> {
+        let adopted = task_workspace.load_adopted_spec();
+        let adopted = adopted.map_err(|error| TaskError::Retryable(error.to_string()))?;
+        let mut spec = adopted.unwrap_or_else(|| (*run.spec).clone());
+        spec.workspace.clone_from(&task_workspace.dir);
+        run.spec = Arc::new(spec);
+        if handover::has_missing_trees(run, task_workspace, &self.work_dirs) {
+            // The files may be incomplete. A worker that takes the task over starts from trusted files.
+            let lost = "trees of the run are missing on this worker's disk";
+            return Err(TaskError::Retryable(lost.to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Continues a run that another worker began; returns notes about its trees.
+    async fn take_over_run(
+        &self,
+        run: &mut Run,
+        assign: &TaskAssign,
+        task_workspace: &TaskWorkspace,
+    ) -> Result<Vec<String>, TaskError> {
+        let mut spec = (*run.spec).clone();
+        spec.workspace.clone_from(&task_workspace.dir);
+        run.spec = Arc::new(spec);
+        // A clone is restored to the state at the start of the run; a folder keeps the changes of its agents.
+        let later = if task_workspace.is_clone() {
+            self.prepare_later_subtask(assign, task_workspace).await?
+        } else {
+            None
+        };
+        if !run.finished {
+            let recorded = (*run.spec).clone();
+            let adopted = tokio::task::block_in_place(|| {
+                let adopt = || self.adopt_machine(recorded, task_workspace);
+                match &later {
+                    Some(later) => later.with_plan_settings(adopt)?,
+                    None => adopt(),
+                }
+            })?;
+            let stored = task_workspace.store_adopted_spec(&adopted);
+            stored.map_err(|error| TaskError::Retryable(error.to_string()))?;
+            run.spec = Arc::new(adopted);
+        }
+        let id = assign.lease.task_id;
+        let taken = handover::take_over_trees(&self.hub, id, task_workspace, &self.work_dirs, run);
+        Ok(taken.await?)
     }
 
     /// Continues a run that another worker began with the programs, the sandbox and the environment of this machine.
