@@ -207,28 +207,15 @@ impl WorkspaceSandbox {
             .chain(elsewhere)
             .chain(temporary_home)
             .collect();
-        let secret_files = own.paths.secret_files().iter().cloned();
-        // Names say nothing about what a session works on.
-        let secret_files = secret_files.filter(|path| {
-            let mut used = used.iter().chain(&opened).chain(&of_agent);
-            path.exists() && !used.any(|it| path.starts_with(it) || it.starts_with(path))
-        });
-        let masked = own.masked.iter().cloned().filter_map(canonical);
-        let masked = masked
-            .chain(own.paths.masked())
-            .chain(own.paths.other_agents_paths(command.agent, program))
-            .chain(canonical(own.state.clone()))
+        let used: Vec<&PathBuf> = used.iter().chain(&opened).chain(&of_agent).collect();
+        let masked = self.masked_paths(command.agent, program, &used);
+        let masked: Vec<PathBuf> = masked
+            .into_iter()
             .chain(homes.iter().filter(|_| strict).cloned())
-            .chain(secret_files)
             // Paths from the user's settings exist; caches are not among them.
-            .filter(|path| !opened.contains(path) && !of_agent.contains(path));
-        let is_seen =
-            |path: &PathBuf| match (&own.verification_room, path.strip_prefix(&own.workspace)) {
-                // A path that is hidden in a room must exist, or the mount would create it.
-                (Some(room), Ok(below)) => room.tree.join(below).exists(),
-                _ => true,
-            };
-        let masked: Vec<PathBuf> = masked.filter(is_seen).collect();
+            .filter(|path| !opened.contains(path) && !of_agent.contains(path))
+            .filter(|path| self.is_seen(path))
+            .collect();
         let shown = visible.into_iter().filter(|path| {
             !masked.iter().any(|masked| {
                 path.starts_with(masked) && !homes.contains(masked) && !is_below(run_dir, path)
@@ -287,6 +274,38 @@ impl WorkspaceSandbox {
             add_links(&mut plan, links);
         }
         (plan, variables)
+    }
+
+    /// Paths that are hidden from a session that uses these paths.
+    fn masked_paths(
+        &self,
+        agent: Option<AgentKind>,
+        program: &str,
+        used: &[&PathBuf],
+    ) -> Vec<PathBuf> {
+        let own = &*self.inner;
+        let secret_files = own.paths.secret_files().iter().cloned();
+        // Names say nothing about what a session works on.
+        let secret_files = secret_files.filter(|path| {
+            let is_used = |it: &&PathBuf| path.starts_with(it) || it.starts_with(path);
+            path.exists() && !used.iter().any(is_used)
+        });
+        let configured = own.masked.iter().cloned().filter_map(canonical);
+        configured
+            .chain(own.paths.masked())
+            .chain(own.paths.other_agents_paths(agent, program))
+            .chain(canonical(own.state.clone()))
+            .chain(secret_files)
+            .collect()
+    }
+
+    /// Whether a path can be hidden: in a room it must exist, or the mount would create it.
+    fn is_seen(&self, path: &Path) -> bool {
+        let own = &*self.inner;
+        match (&own.verification_room, path.strip_prefix(&own.workspace)) {
+            (Some(room), Ok(below)) => room.tree.join(below).exists(),
+            _ => true,
+        }
     }
 
     /// Paths below folders for temporary files, and of the run, that a command needs: those that its command line and

@@ -1,10 +1,11 @@
 //! Paths that sandboxes treat specially: the list of `places.txt`, resolved for a home and an environment. Only
 //! existing paths are returned; nothing is created, except by functions with `create` in their names.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
@@ -68,6 +69,9 @@ const OTHER_PROGRAMS: [&str; 8] = [
 /// How many entries of a folder of the search path are examined.
 const MAX_LINKS: usize = 2_000;
 
+/// Folders with more entries are not listed.
+const MAX_NAMES: usize = 2_000;
+
 /// How much of a settings file is examined.
 const MAX_SETTINGS_BYTES: u64 = 256 << 10;
 
@@ -103,6 +107,8 @@ pub(super) struct SandboxPaths {
     environment: EnvironmentMap,
     /// Files that are hidden because of their names. They are searched once for each run.
     secret_files: Arc<OnceLock<Vec<PathBuf>>>,
+    /// What links of the search path lead to. A folder of the system may have thousands of links.
+    linked_programs: Arc<OnceLock<Vec<(PathBuf, bool, bool)>>>,
 }
 
 /// One cache of a tool.
@@ -138,18 +144,18 @@ impl SandboxPaths {
             other_homes,
             environment,
             secret_files: Arc::default(),
+            linked_programs: Arc::default(),
         }
     }
 
     /// Paths that are hidden in every sandbox.
     pub(super) fn masked(&self) -> Vec<PathBuf> {
         let socket = absolute_path_variable(&self.environment, "SSH_AUTH_SOCK");
-        let settings = self.existing_anywhere("masked if credentials").into_iter();
-        let scripts = self
-            .existing_anywhere("masked if secrets are set")
-            .into_iter();
-        let listed = self.existing_anywhere("masked").into_iter();
-        listed
+        let names = FolderNames::default();
+        let existing = |section| self.existing_anywhere(section, &names).into_iter();
+        let settings = existing("masked if credentials");
+        let scripts = existing("masked if secrets are set");
+        existing("masked")
             .chain(settings.filter(|path| path.is_file() && has_credentials(path)))
             .chain(scripts.filter(|path| path.is_file() && sets_secrets(path)))
             .chain(socket.and_then(canonical))
@@ -162,11 +168,12 @@ impl SandboxPaths {
         self.secret_files.get_or_init(|| {
             let listed = ["masked", "installed", "toolchains"];
             let listed = agent_names().chain(listed);
+            let names = FolderNames::default();
             let skipped: BTreeSet<PathBuf> = listed
-                .flat_map(|section| self.existing_anywhere(section))
+                .flat_map(|section| self.existing_anywhere(section, &names))
                 .chain(self.caches())
                 .chain(self.search_path().into_iter().filter_map(canonical))
-                .chain(self.linked_programs().into_iter().map(|(path, ..)| path))
+                .chain(self.linked_programs().iter().map(|(path, ..)| path.clone()))
                 .collect();
             let homes = self.own_home().into_iter();
             let homes = homes.chain(self.other_homes.iter().cloned());
@@ -307,7 +314,7 @@ impl SandboxPaths {
         let named = self.files_named_in(settings.chain(of_agents.iter().map(PathBuf::as_path)));
         let programs = self.search_path().into_iter();
         let programs = programs.map(|folder| (folder, true, false));
-        let linked = self.linked_programs().into_iter();
+        let linked = self.linked_programs().iter().cloned();
         let all = listed.into_iter().chain(programs).chain(linked);
         let all = all.chain(named.into_iter().map(|file| (file, false, false)));
         all.filter_map(|(path, is_folder, may_be_created)| {
@@ -323,7 +330,12 @@ impl SandboxPaths {
 
     /// The installations of programs that links in the folders of the search path lead to: paths, and whether they are
     /// folders.
-    fn linked_programs(&self) -> Vec<(PathBuf, bool, bool)> {
+    fn linked_programs(&self) -> &[(PathBuf, bool, bool)] {
+        let find = || self.find_linked_programs();
+        self.linked_programs.get_or_init(find)
+    }
+
+    fn find_linked_programs(&self) -> Vec<(PathBuf, bool, bool)> {
         let Some(home) = self.own_home() else {
             return Vec::new();
         };
@@ -428,7 +440,7 @@ impl SandboxPaths {
         let path: Vec<_> = path
             .map(|path| std::env::split_paths(path).filter_map(canonical).collect())
             .unwrap_or_default();
-        self.existing_anywhere("toolchains")
+        self.existing_anywhere("toolchains", &FolderNames::default())
             .into_iter()
             .chain(path)
             .collect()
@@ -477,9 +489,10 @@ impl SandboxPaths {
         let own = kind
             .map(|kind| agent_names_of(kind, program))
             .unwrap_or_default();
+        let names = FolderNames::default();
         agent_names()
             .filter(|other| !own.contains(other))
-            .flat_map(|other| self.existing_anywhere(other))
+            .flat_map(|other| self.existing_anywhere(other, &names))
             .collect()
     }
 
@@ -498,7 +511,7 @@ impl SandboxPaths {
 
     /// Existing paths of a section, both moved by a variable and at their default: the old folder remains after a
     /// move, and a variable may list several paths.
-    fn existing_anywhere(&self, section: &str) -> Vec<PathBuf> {
+    fn existing_anywhere(&self, section: &str, names: &FolderNames) -> Vec<PathBuf> {
         section_lines(section)
             .flat_map(|place| {
                 let moved = moves_of(place).filter_map(move |(rest, variable)| {
@@ -511,6 +524,7 @@ impl SandboxPaths {
                 });
                 // `join` keeps an absolute path as it is.
                 let homes = self.home.iter().chain(&self.other_homes);
+                let homes = homes.filter(move |home| names.may_exist(home, place));
                 let usual = homes.map(move |home| home.join(place));
                 let absolute = Path::new(place).is_absolute().then(|| place.into());
                 moved.flatten().chain(usual).chain(absolute)
@@ -523,6 +537,51 @@ impl SandboxPaths {
     fn existing(&self, section: &str) -> Vec<PathBuf> {
         let places = section_lines(section).filter_map(|place| self.resolve(place));
         places.filter_map(canonical).collect()
+    }
+}
+
+/// The names in the folders of homes, read once: most of the listed paths are missing, which takes no call then.
+#[derive(Debug, Default)]
+struct FolderNames(RefCell<HashMap<PathBuf, Option<HashSet<OsString>>>>);
+
+impl FolderNames {
+    /// Whether a place may exist below `home`; false only if it does not.
+    fn may_exist(&self, home: &Path, place: &str) -> bool {
+        let mut folder = home.to_owned();
+        let mut read = self.0.borrow_mut();
+        Path::new(place).components().all(|part| {
+            let names = match read.get(&folder) {
+                Some(names) => names,
+                None => read
+                    .entry(folder.clone())
+                    .or_insert_with_key(|folder| names_in(folder)),
+            };
+            let is_there = names
+                .as_ref()
+                .is_none_or(|it| it.contains(part.as_os_str()));
+            folder.push(part);
+            is_there
+        })
+    }
+}
+
+/// The names in a folder, unless it cannot be read or has too many entries.
+fn names_in(folder: &Path) -> Option<HashSet<OsString>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => {
+            let mut names = HashSet::new();
+            for entry in entries {
+                names.insert(entry.ok()?.file_name());
+                if names.len() > MAX_NAMES {
+                    return None;
+                }
+            }
+            Some(names)
+        }
+        Err(error) => {
+            let is_missing = matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
+            is_missing.then(HashSet::new)
+        }
     }
 }
 
@@ -571,7 +630,7 @@ fn is_file(place: &str) -> bool {
 /// The canonical path of the nearest existing folder above, with the rest of the path.
 fn canonical_as_far_as_possible(path: &Path) -> Option<PathBuf> {
     path.ancestors().find_map(|above| {
-        let found = above.canonicalize().ok()?;
+        let found = canonical(above.to_owned())?;
         let rest = path.strip_prefix(above).ok()?;
         Some(join_nonempty(found, rest))
     })
@@ -620,7 +679,17 @@ pub(super) fn absolute_path_variable(environment: &EnvironmentMap, name: &str) -
 /// The canonical path, if it exists.
 #[allow(clippy::needless_pass_by_value, reason = "it maps what iterators give")]
 pub(super) fn canonical(path: PathBuf) -> Option<PathBuf> {
-    // Most paths are missing, which a single call detects; resolving a path takes a call for each component.
+    #[cfg(target_os = "linux")]
+    {
+        // `canonicalize` takes a call for each component and each link of the path.
+        use rustix::fs::{Mode, OFlags, open};
+        use std::os::fd::AsRawFd;
+        let file = open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+        if let Ok(found) = fs::read_link(link) {
+            return Some(found);
+        }
+    }
     path.exists().then(|| path.canonicalize().ok()).flatten()
 }
 
