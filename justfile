@@ -54,16 +54,16 @@ bench-digest *ARGS:
 
 # Durable no-op tasks a second: through the hub's stores, then through a whole hub's HTTP and WebSocket.
 bench-hub *DATABASE:
-    cargo build --release --package selvedge
+    cargo build --profile optimized --package selvedge
     cargo bench --package selvedge-store --bench hub
     cargo bench --package selvedge-hub --bench hub -- \
-        "${CARGO_TARGET_DIR:-$PWD/target}/release/selvedge" {{DATABASE}}
+        "${CARGO_TARGET_DIR:-$PWD/target}/optimized/selvedge" {{DATABASE}}
 
 # A hub's memory under a steady load of 200 workers, 20 event streams and 1,000 tasks a minute.
 bench-load MINUTES="10" *DATABASE:
-    cargo build --release --package selvedge
+    cargo build --profile optimized --package selvedge
     cargo bench --package selvedge-hub --bench hub -- \
-        "${CARGO_TARGET_DIR:-$PWD/target}/release/selvedge" --load {{MINUTES}} {{DATABASE}}
+        "${CARGO_TARGET_DIR:-$PWD/target}/optimized/selvedge" --load {{MINUTES}} {{DATABASE}}
 
 # What two well-known queues do on the same PostgreSQL: `just bench-rivals postgres://… [JOBS]`.
 bench-rivals DATABASE JOBS="20000":

@@ -1,4 +1,4 @@
-//! The release binary and the directories that it works in.
+//! The optimized program and the directories that it works in.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,10 +15,16 @@ pub(super) struct BenchProgram {
 
 impl BenchProgram {
     pub(super) fn build(scratch: &Path) -> XtaskResult<Self> {
-        program::run(&mut cargo(["build", "--release", "--package", "selvedge"]))?;
+        program::run(&mut cargo([
+            "build",
+            "--profile",
+            "optimized",
+            "--package",
+            "selvedge",
+        ]))?;
         let program = CargoMetadata::workspace_only()?
             .target_directory
-            .join("release/selvedge");
+            .join("optimized/selvedge");
         Self::with_program(&program, scratch)
     }
 

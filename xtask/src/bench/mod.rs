@@ -1,5 +1,5 @@
 //! `cargo xtask bench`: the overhead of Selvedge, compared with the bare minimum on the same machine
-//! and disk in the same minute. Runs the release binary, as a user does. `docs/explanation/performance.md` shows
+//! and disk in the same minute. Runs a build of the profile `optimized`. `docs/explanation/performance.md` shows
 //! the table. A missed bar is marked in the table but does not fail the command.
 
 mod attempts;
@@ -46,7 +46,7 @@ impl BenchSize {
 /// The parsed arguments.
 struct BenchOptions<'a> {
     size: BenchSize,
-    /// Program to measure instead of the release build.
+    /// Program to measure instead of a build of the profile `optimized`.
     program: Option<&'a str>,
     /// The only part to measure; all parts if absent.
     part: Option<&'a str>,

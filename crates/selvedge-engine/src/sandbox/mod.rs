@@ -144,34 +144,22 @@ impl WorkspaceSandbox {
     ) -> (SandboxPlan, Vec<(OsString, OsString)>) {
         let own = &*self.inner;
         let strict = own.profile == SandboxProfile::Strict;
-        let run_dir = command.lock.as_deref().and_then(Path::parent);
         let program = command.argv.first().map(Path::new);
         let program = program.and_then(|path| path.file_name()?.to_str());
         let program = program.unwrap_or_default();
         let of_agent = command
             .agent
             .map_or_else(Vec::new, |kind| own.paths.create_agent_paths(kind, program));
-        // A judge works in another folder, the run's, and may write neither there nor here.
         let works_here = command.cwd.starts_with(&own.workspace);
-        let elsewhere = Some(command.cwd.clone())
-            .filter(|_| !works_here)
-            .and_then(canonical);
-        let here = Some(own.workspace.clone()).filter(|_| works_here);
-        // With mounts, only a private copy of the repository is writable.
-        let repository = main_repository(&own.workspace);
-        let used: Vec<PathBuf> = [own.workspace.clone(), command.cwd.clone()]
-            .into_iter()
-            .chain(repository.clone())
-            .collect();
-        let (writable_repository, readable_repository) = if self.has_mounts() {
-            (None, repository)
-        } else {
-            (repository, None)
-        };
         let (private, shared): (Vec<PathBuf>, Vec<PathBuf>) = of_agent
             .iter()
             .cloned()
             .partition(|path| self.can_be_private(path));
+        // With mounts, only a private copy of the repository is writable.
+        let repository = main_repository(&own.workspace);
+        let writable_repository = repository.clone().filter(|_| !self.has_mounts());
+        // A judge works in another folder, the run's, and may write neither there nor here.
+        let here = Some(own.workspace.clone()).filter(|_| works_here);
         let opened: Vec<PathBuf> = here
             .into_iter()
             .chain(own.writable.iter().cloned())
@@ -188,26 +176,14 @@ impl WorkspaceSandbox {
         steering.extend(installed.filter(|it| private.iter().any(|of| it.path.starts_with(of))));
         let caches = self.cache_access(command, works_here, &opened, &of_agent, &steering);
         let agent_mounts = self.agent_mounts(&private, works_here, &steering);
-        let home = own.paths.own_home();
-        let other_homes = own.paths.other_homes.iter();
-        let homes: Vec<PathBuf> = home.iter().chain(other_homes).cloned().collect();
-        let needed = self.needed_paths(command, run_dir);
-        let toolchains = if strict {
-            own.paths.toolchains()
-        } else {
-            Vec::new()
-        };
-        let has_home = !strict && !own.backend.is_container();
-        let temporary_home = home.clone().filter(|home| has_home && is_temporary(home));
-        let visible: Vec<PathBuf> = needed
-            .shown
-            .into_iter()
-            .chain(toolchains)
-            .chain(readable_repository)
-            .chain(elsewhere)
-            .chain(temporary_home)
+        let homes: Vec<PathBuf> = own.paths.own_home().into_iter().collect();
+        let homes: Vec<PathBuf> = [homes, own.paths.other_homes.clone()].concat();
+        let workplaces = [&own.workspace, &command.cwd].into_iter();
+        let used: Vec<&PathBuf> = workplaces
+            .chain(&repository)
+            .chain(&opened)
+            .chain(&of_agent)
             .collect();
-        let used: Vec<&PathBuf> = used.iter().chain(&opened).chain(&of_agent).collect();
         let masked = self.masked_paths(command.agent, program, &used);
         let masked: Vec<PathBuf> = masked
             .into_iter()
@@ -216,25 +192,7 @@ impl WorkspaceSandbox {
             .filter(|path| !opened.contains(path) && !of_agent.contains(path))
             .filter(|path| self.is_seen(path))
             .collect();
-        let shown = visible.into_iter().filter(|path| {
-            !masked.iter().any(|masked| {
-                path.starts_with(masked) && !homes.contains(masked) && !is_below(run_dir, path)
-            })
-        });
-        // A session that works elsewhere can read the workspace if its command line names it.
-        let workspace = own.workspace.as_os_str();
-        let is_named = command.argv.iter().any(|word| word == workspace);
-        let shown = shown.chain(is_named.then(|| own.workspace.clone()));
-        // A container has its own folder of services, not this machine's.
-        let services = Some(SandboxPaths::shown_in_run()).filter(|_| !own.backend.is_container());
-        let services: Vec<PathBuf> = services.unwrap_or_default();
-        let links = services
-            .iter()
-            .filter_map(|path| Some((path.clone(), canonical(path.clone())?)));
-        let links: Vec<(PathBuf, PathBuf)> = needed.links.into_iter().chain(links).collect();
-        let shown: Vec<PathBuf> = shown
-            .chain(services.into_iter().filter_map(canonical))
-            .collect();
+        let (shown, links) = self.shown_paths(command, &masked, &homes);
         let steering = self.steering_paths(steering, &of_agent);
         let protected = self.protected_paths(&opened, &caches.writable);
         let missing = self.missing_paths(&steering, &opened, &caches.writable_in_home());
@@ -274,6 +232,56 @@ impl WorkspaceSandbox {
             add_links(&mut plan, links);
         }
         (plan, variables)
+    }
+
+    /// Paths that a session may read although what is above them is hidden, and links to such paths with their
+    /// targets.
+    fn shown_paths(
+        &self,
+        command: &SessionCommand,
+        masked: &[PathBuf],
+        homes: &[PathBuf],
+    ) -> (Vec<PathBuf>, Vec<(PathBuf, PathBuf)>) {
+        let own = &*self.inner;
+        let strict = own.profile == SandboxProfile::Strict;
+        let run_dir = command.lock.as_deref().and_then(Path::parent);
+        let works_elsewhere = !command.cwd.starts_with(&own.workspace);
+        let elsewhere = Some(command.cwd.clone()).filter(|_| works_elsewhere);
+        let needed = self.needed_paths(command, run_dir);
+        let toolchains = if strict {
+            own.paths.toolchains()
+        } else {
+            Vec::new()
+        };
+        let repository = main_repository(&own.workspace).filter(|_| self.has_mounts());
+        let has_home = !strict && !own.backend.is_container();
+        let home = own.paths.own_home();
+        let temporary_home = home.filter(|home| has_home && is_temporary(home));
+        let visible = needed
+            .shown
+            .into_iter()
+            .chain(toolchains)
+            .chain(repository)
+            .chain(elsewhere.and_then(canonical))
+            .chain(temporary_home);
+        let shown = visible.filter(|path| {
+            !masked.iter().any(|masked| {
+                path.starts_with(masked) && !homes.contains(masked) && !is_below(run_dir, path)
+            })
+        });
+        // A session that works elsewhere can read the workspace if its command line names it.
+        let workspace = own.workspace.as_os_str();
+        let is_named = command.argv.iter().any(|word| word == workspace);
+        let shown = shown.chain(is_named.then(|| own.workspace.clone()));
+        // A container has its own folder of services, not this machine's.
+        let services = Some(SandboxPaths::shown_in_run()).filter(|_| !own.backend.is_container());
+        let services: Vec<PathBuf> = services.unwrap_or_default();
+        let links = services
+            .iter()
+            .filter_map(|path| Some((path.clone(), canonical(path.clone())?)));
+        let links = needed.links.into_iter().chain(links).collect();
+        let shown = shown.chain(services.into_iter().filter_map(canonical));
+        (shown.collect(), links)
     }
 
     /// Paths that are hidden from a session that uses these paths.

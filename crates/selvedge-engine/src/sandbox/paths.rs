@@ -340,7 +340,13 @@ impl SandboxPaths {
             return Vec::new();
         };
         let mut found = Vec::new();
-        for folder in self.search_path() {
+        // `/bin` may be a link to `/usr/bin`.
+        let folders: BTreeSet<PathBuf> = self
+            .search_path()
+            .into_iter()
+            .filter_map(canonical)
+            .collect();
+        for folder in folders {
             let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
             for entry in entries.take(MAX_LINKS) {
                 if entry.file_type().is_ok_and(|kind| kind.is_symlink())

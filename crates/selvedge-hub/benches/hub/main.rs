@@ -34,7 +34,9 @@ const IDLE: usize = 1_000;
 #[tokio::main]
 async fn main() {
     let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
-    let program = words.next().expect("the program: target/release/selvedge");
+    let program = words
+        .next()
+        .expect("the program: target/optimized/selvedge");
     let mut database = None;
     let mut tasks = 20_000;
     let mut load_minutes = None;
