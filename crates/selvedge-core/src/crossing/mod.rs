@@ -31,6 +31,7 @@ mod scripts;
 mod shell_flow;
 mod sides;
 mod test_names;
+mod test_programs;
 #[cfg(test)]
 mod tests;
 mod workspaces;

@@ -34,7 +34,10 @@ static PYTEST_PLUGIN: Pattern = Pattern::new(r"^(?:src/|lib/)pytest_\w+(?:\.py$|
 
 /// Whether a manifest's content is needed to know what a project delivers.
 pub(super) fn is_product_manifest(path: &str) -> bool {
-    matches!(name_of(path), "package.json" | "composer.json" | "go.mod")
+    matches!(
+        name_of(path),
+        "package.json" | "composer.json" | "go.mod" | "Cargo.toml"
+    )
 }
 
 /// What the manifests of a project declare about its product.
@@ -66,6 +69,7 @@ impl Product {
                 "package.json" => product.add_package(folder, text),
                 "composer.json" => product.add_autoloaded(folder, text),
                 "pyproject.toml" => product.add_python_project(folder, text),
+                "Cargo.toml" => product.add_crate(folder, text),
                 "setup.py" | "setup.cfg" => {
                     let found = ENTRY_POINT.regex().map(|regex| regex.captures_iter(text));
                     for found in found
@@ -157,6 +161,21 @@ impl Product {
         for target in tables.flat_map(toml::Table::values) {
             let target = target.as_str().unwrap_or_default();
             self.add_module(folder, target.split(':').next().unwrap_or_default().trim());
+        }
+    }
+
+    /// Adds the roots of a package's library and programs.
+    fn add_crate(&mut self, folder: &str, text: &str) {
+        let manifest: toml::Table = text.parse().unwrap_or_default();
+        if !manifest.contains_key("package") {
+            return;
+        }
+        let library = manifest.get("lib").into_iter();
+        let programs = manifest.get("bin").and_then(toml::Value::as_array);
+        let targets = library.chain(programs.into_iter().flatten());
+        let named = targets.filter_map(|target| target.get("path")?.as_str());
+        for path in ["src/lib.rs", "src/main.rs"].into_iter().chain(named) {
+            self.add_file(folder, path);
         }
     }
 
@@ -290,6 +309,8 @@ mod tests {
                 r#"{"main": "./src/index.js", "exports": {"./validate": {"import": "./dist/esm/validate.js"}, "./rules/*": "./rules/*.js"}}"#,
             ),
             ("tools/one/package.json", "{}"),
+            ("one/Cargo.toml", "[package]\nname = 'one'\n[[bin]]\npath = 'programs/run.rs'\n"),
+            ("Cargo.toml", "[workspace]\n"),
             (
                 "pyproject.toml",
                 "[project.entry-points.pytest11]\nhello = 'hello.plugin:Plugin'\n",
@@ -311,6 +332,8 @@ mod tests {
             "src/hello/plugin.py",
             "old/old/plugin.py",
             "src/pytest_steps/plugin.py",
+            "one/src/lib.rs",
+            "one/programs/run.rs",
         ] {
             assert!(product.publishes(path), "{path}");
         }
@@ -318,6 +341,8 @@ mod tests {
             "src/matchers.js",
             "tools/one/expect.js",
             "hello/cases.py",
+            "src/lib.rs",
+            "one/src/expect.rs",
             "rules.json",
         ] {
             assert!(!product.publishes(path), "{path}");

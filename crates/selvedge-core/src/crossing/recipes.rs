@@ -194,6 +194,13 @@ impl Rules {
         lines
     }
 
+    /// What a program is made from.
+    pub(super) fn prerequisites_of(&self, program: &str) -> impl Iterator<Item = &str> {
+        let program = program.trim_start_matches("./");
+        let rule = self.by_target.get(program).into_iter();
+        rule.flat_map(|rule| rule.prerequisites.iter().map(String::as_str))
+    }
+
     /// The files that the rules make.
     fn targets(&self) -> impl Iterator<Item = &str> {
         let made = self

@@ -288,6 +288,7 @@ impl<'a> BaseProject<'a> {
         project.find_setup_files();
         project.find_tests();
         project.find_wrapped_scripts(&wrapped);
+        project.find_test_programs(&wrapped);
         let all: Vec<&Step> = steps.iter().chain(&inner).collect();
         project.find_loaded_files(&all);
         project.find_judging_files(changes, &all);

@@ -1604,6 +1604,76 @@ fn sides_files_that_judge_output_are_shared() {
 }
 
 #[test]
+fn sides_roots_of_crates_are_work() {
+    // The version in the documentation is tested, and the examples contain assertions.
+    let base = [
+        ("Cargo.toml", "[package]\nname = \"text\"\n"),
+        (
+            "src/lib.rs",
+            "//! ```\n//! assert_eq!(text::dedent(\"\"), \"\");\n//! ```\nmod dedent;\n",
+        ),
+        (
+            "src/dedent.rs",
+            "/// ```\n/// assert!(true);\n/// ```\npub fn dedent() {}\n",
+        ),
+        ("src/wrap.rs", "pub fn wrap() {}\n"),
+        (
+            "tests/version.rs",
+            "#[test]\nfn version() {\n    check(\"src/lib.rs\");\n}\n",
+        ),
+    ];
+    for path in ["src/lib.rs", "src/dedent.rs"] {
+        let side = side_of("cargo test", &base, path, "pub fn dedent() -> u8 { 1 }\n");
+        assert_eq!(side, None, "{path}");
+    }
+}
+
+#[test]
+fn sides_programs_that_a_build_file_runs_as_tests() {
+    let base = [
+        (
+            "CMakeLists.txt",
+            "add_library(sum sum.cpp)\nadd_executable(verify verify.cpp)\nadd_test(NAME verify COMMAND verify)\n",
+        ),
+        ("sum.h", "int sum(int, int);\n"),
+        (
+            "sum.cpp",
+            "#include \"sum.h\"\nint sum(int a, int b) { return 0; }\n",
+        ),
+        (
+            "verify.cpp",
+            "#include \"sum.h\"\nint main() { return sum(1, 2) != 3; }\n",
+        ),
+    ];
+    for (path, side) in [("verify.cpp", Some(ProjectSide::Shared)), ("sum.cpp", None)] {
+        let after = "int main() { return 0; }\n";
+        assert_eq!(
+            side_of("ctest --test-dir build", &base, path, after),
+            side,
+            "{path}"
+        );
+    }
+    let recipes =
+        "verify: verify.c sum.c\n\tcc -o verify verify.c sum.c\ntest: verify\n\t./verify\n";
+    let base = [
+        ("Makefile", recipes),
+        ("sum.h", "int sum(int, int);\n"),
+        (
+            "sum.c",
+            "#include \"sum.h\"\nint sum(int a, int b) { return 0; }\n",
+        ),
+        (
+            "verify.c",
+            "#include \"sum.h\"\nint main(void) { return sum(1, 2) != 3; }\n",
+        ),
+    ];
+    for (path, side) in [("verify.c", Some(ProjectSide::Shared)), ("sum.c", None)] {
+        let after = "int main(void) { return 0; }\n";
+        assert_eq!(side_of("make test", &base, path, after), side, "{path}");
+    }
+}
+
+#[test]
 fn sides_new_packages_of_go_are_work() {
     let base = [
         ("go.mod", "module a\n"),

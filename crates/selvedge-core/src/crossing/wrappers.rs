@@ -21,7 +21,7 @@ const MAX_DEPTH: usize = 8;
 /// Maximum number of command lines that are read: the project can be hostile.
 const MAX_LINES: usize = 400;
 
-const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
+pub(super) const MAKEFILES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 const JUSTFILES: [&str; 3] = ["justfile", ".justfile", "Justfile"];
 /// Programs that run scripts of `package.json`, and those that run several of them.
 const PACKAGE_RUNNERS: [&str; 12] = [
