@@ -31,21 +31,25 @@ pub(super) fn group_failures(failures: &[Failure]) -> Vec<FailureGroup<'_>> {
     groups
 }
 
-/// The order in which groups get a share: the first of each tool, then the second of each tool, so that many
-/// failures of one tool do not hide the only failure of another.
+/// The order in which groups get a share: the first of each test before its second, and among them the first of each
+/// tool before its second, so that many failures of one tool or test do not hide the only failure of another.
 pub(super) fn fair_order(groups: &[FailureGroup<'_>]) -> Vec<usize> {
-    let mut turns: HashMap<Option<&str>, usize> = HashMap::new();
-    let mut order: Vec<(usize, usize)> = groups
-        .iter()
-        .enumerate()
-        .map(|(index, group)| {
-            let turn = turns.entry(group.first.tool.as_deref()).or_default();
+    let mut turns_of_tests: HashMap<(Option<&str>, &str), usize> = HashMap::new();
+    let mut turns_of_tools: HashMap<(Option<&str>, usize), usize> = HashMap::new();
+    let mut order: Vec<(usize, usize, usize)> = Vec::new();
+    for (index, group) in groups.iter().enumerate() {
+        let tool = group.first.tool.as_deref();
+        let of_test = group.first.id.as_deref().map_or(1, |id| {
+            let turn = turns_of_tests.entry((tool, id)).or_default();
             *turn += 1;
-            (*turn, index)
-        })
-        .collect();
+            *turn
+        });
+        let of_tool = turns_of_tools.entry((tool, of_test)).or_default();
+        *of_tool += 1;
+        order.push((of_test, *of_tool, index));
+    }
     order.sort_unstable();
-    order.into_iter().map(|(_, index)| index).collect()
+    order.into_iter().map(|(.., index)| index).collect()
 }
 
 impl FailureGroup<'_> {
