@@ -182,13 +182,35 @@ fn prefer_command_of_ci(proposal: &mut Proposal, commands: &[CiCommand]) -> bool
     true
 }
 
-/// Whether a command runs only the tests of some paths, which are probably not all tests.
+/// Whether a command runs only some tests: those of some paths, or those that an option selects.
 fn selects_tests(run: &str, purpose: &Purpose, root: &RepositoryDirectory<'_>) -> bool {
     if purpose.role != CheckRole::Test {
         return false;
     }
     let words = run.split_whitespace();
     let arguments = words.skip_while(|word| file_name(word) != purpose.tool);
+    // Options by which CI splits its tests into several commands.
+    let mut programs = run.split_whitespace().map(file_name);
+    let program = programs.find(|word| matches!(*word, "cargo" | "go" | "pytest"));
+    let selecting: &[&str] = match program.unwrap_or_default() {
+        "cargo" => &[
+            "--lib",
+            "--bins",
+            "--bin",
+            "--doc",
+            "--test",
+            "--example",
+            "--examples",
+            "-p",
+            "--package",
+        ],
+        "pytest" => &["-k", "-m"],
+        "go" => &["-run"],
+        _ => &[],
+    };
+    if arguments.clone().any(|word| selecting.contains(&word)) {
+        return true;
+    }
     let is_path = |word: &str| {
         let folder = format!("{}/", word.trim_end_matches('/'));
         word.contains('/')

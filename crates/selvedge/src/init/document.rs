@@ -136,14 +136,27 @@ fn check_table(tried: &TriedProposal) -> String {
         Trial::Passed { took } => format!("Passed in {}.", format_duration(*took)),
         Trial::Failed { took, why, .. } if !tried.is_active() => {
             let failed = format!("Fails now ({why}, after {})", format_duration(*took));
-            format!(
-                "{failed}, and nothing in the project asks for it.\nRemove the `#` once it passes."
-            )
+            let reason = if tried.proposal.is_guess {
+                "and nothing in the project asks for it"
+            } else {
+                "so no run could be verified"
+            };
+            format!("{failed}, {reason}.\nRemove the `#` once it passes.")
         }
-        Trial::Failed { took, why, .. } => {
+        Trial::Failed {
+            took,
+            why,
+            shows_tests,
+            ..
+        } => {
             let failed = format!("Fails now ({why}, after {}):", format_duration(*took));
+            let evidence = if *shows_tests {
+                ""
+            } else {
+                "\nNothing in its output shows that tests ran: only its exit code counts."
+            };
             format!(
-                "{failed}\nno run can be verified until it passes. Remove it if it is not required."
+                "{failed}\nno run can be verified until it passes. Remove it if it is not required.{evidence}"
             )
         }
         Trial::WithoutEvidence { took } => {

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use selvedge_core::model::{CheckReport, CheckStatus, Failure, FailureSource, StepKind};
+use selvedge_core::model::{
+    CheckReport, CheckStatus, Failure, FailureKind, FailureSource, StepKind,
+};
 
 use super::diagnosis::{
     EnvironmentProblem, find_environment_problem, find_load_error, is_settings_file, load_errors,
@@ -30,6 +32,8 @@ pub(crate) enum Trial {
         took: Duration,
         /// A short reason: `exit code 1`.
         why: String,
+        /// Whether its output shows that tests ran, or why they could not be built.
+        shows_tests: bool,
         /// The failures, as `known_failures` of the settings lists them; empty if not all are named, or if tests could
         /// not be loaded.
         known_failures: Vec<String>,
@@ -109,9 +113,16 @@ impl Trial {
                     } else {
                         known_failures(report, proposal)
                     };
+                    // `make` reports every failed recipe, with its line of the makefile.
+                    let is_build = |failure: &Failure| {
+                        let file = failure.file.as_deref().unwrap_or_default();
+                        let is_source = !file.to_lowercase().contains("makefile");
+                        failure.kind == FailureKind::Compile && is_source
+                    };
                     Self::Failed {
                         took,
                         why,
+                        shows_tests: report.tests.is_some() || report.failures.iter().any(is_build),
                         known_failures,
                     }
                 } else if report.exit_code.is_none() {
@@ -226,14 +237,12 @@ pub(crate) struct TriedProposal {
 }
 
 impl TriedProposal {
-    /// Whether the check is written so that it applies, not as a comment. A linter or formatter that nothing in the
-    /// repository asks for, and that fails, would keep every run from being verified.
+    /// Whether the check is written so that it applies, not as a comment. A linter or formatter that fails already,
+    /// often because its version is not the one of CI, would keep every run from being verified.
     pub(crate) fn is_active(&self) -> bool {
         match self.trial {
             Trial::Passed { .. } | Trial::Skipped => true,
-            Trial::Failed { .. } => {
-                self.proposal.role == CheckRole::Test || !self.proposal.is_guess
-            }
+            Trial::Failed { .. } => self.proposal.role == CheckRole::Test,
             Trial::WithoutEvidence { .. } => self.proposal.step.kind == StepKind::Command,
             Trial::TimedOut { .. } | Trial::Unusable { .. } | Trial::Contained { .. } => false,
         }
@@ -296,6 +305,15 @@ pub(crate) async fn try_proposals(
             tried.push(result);
         }
         let group = &mut tried[first..];
+        for result in group.iter_mut() {
+            // Nothing shows that a run which passes would contain evidence of tests.
+            if let Trial::Failed {
+                shows_tests: false, ..
+            } = result.trial
+            {
+                result.proposal.step.kind = StepKind::Command;
+            }
+        }
         if !group.iter().any(TriedProposal::is_active)
             && let Some(result) = group
                 .iter_mut()

@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use selvedge_core::config::{ConfigLayer, FileOwner, ResolvedConfig, resolve};
+use selvedge_core::model::StepKind;
 use selvedge_digest::{CommandStatus, Hints, analyse};
 
 use super::proposals;
 use crate::init::document::{DEFAULT_TIMEOUT, settings_document};
 use crate::init::write::WriteError;
-use crate::init::{Trial, TriedProposal, detect, write};
+use crate::init::{Trial, TriedProposal, detect, try_proposals, write};
 
 fn tried(trials: impl Fn(&str) -> Trial) -> Vec<TriedProposal> {
     let files = [
@@ -46,6 +47,7 @@ fn written_file_of_monorepo_with_every_trial_result() {
         "cargo fmt --all --check" => Trial::Failed {
             took: seconds(0.31),
             why: "exit code 1".to_owned(),
+            shows_tests: false,
             known_failures: vec!["format".to_owned()],
         },
         "go vet ./..." => Trial::TimedOut {
@@ -131,6 +133,7 @@ fn failure_in_code_is_active() {
     let failed = Trial::Failed {
         took,
         why: "because".to_owned(),
+        shows_tests: true,
         known_failures: Vec::new(),
     };
     assert_eq!(compile, failed);
@@ -335,4 +338,19 @@ fn written_file_setup_round_trip() {
         lines(&["pnpm-lock.yaml", "uv.lock"]),
         ["pnpm install --frozen-lockfile", "uv sync --locked"]
     );
+}
+
+#[tokio::test]
+async fn failing_tests_that_are_not_recognised_count_by_exit_code() {
+    let log = "cc tests.c -o verify\n./verify\nFAILED: strings (at line 83)\nPASSED: 15\nmake: *** [Makefile:7: verify] Error 1\n";
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("tests.c"), "").unwrap();
+    let proposals = proposals(&[("Makefile", "test:\n\t./verify\n")]);
+    let tried = try_proposals(proposals, async |proposal| {
+        let report = serde_json::from_value(report_of(log, 2)).unwrap();
+        Trial::from_report(&report, proposal, dir.path())
+    });
+    let tried = tried.await;
+    assert_eq!(tried[0].proposal.step.kind, StepKind::Command);
+    assert!(tried[0].is_active());
 }
