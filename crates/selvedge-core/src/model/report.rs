@@ -166,6 +166,9 @@ pub struct CheckReport {
     /// Results of its reruns on the tree from which the run began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline_reruns: Vec<bool>,
+    /// Time of all its reruns in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reruns_ms: Option<u64>,
     /// Tests that failed before the agent began and pass now: the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fixed_tests: Vec<String>,
@@ -214,6 +217,7 @@ impl CheckReport {
             processes: None,
             reruns: Vec::new(),
             baseline_reruns: Vec::new(),
+            reruns_ms: None,
             fixed_tests: Vec::new(),
             regressed_tests: Vec::new(),
             preexisting_tests: Vec::new(),

@@ -47,6 +47,19 @@ impl CheckReruns<'_> {
         if is_old || !may_be_flaky(check) {
             return Ok(());
         }
+        let began = Instant::now();
+        let ended = self.rerun_until_decided(numbered, before, check).await;
+        let was_rerun = !check.reruns.is_empty() || !check.baseline_reruns.is_empty();
+        check.reruns_ms = was_rerun.then(|| millis(began.elapsed()));
+        ended
+    }
+
+    async fn rerun_until_decided(
+        &self,
+        numbered: IndexedStep<'_>,
+        before: Option<&CheckReport>,
+        check: &mut CheckReport,
+    ) -> Result<(), CheckError> {
         let baseline = before
             .and_then(passed_in_baseline)
             .filter(|_| self.trees.is_some());
