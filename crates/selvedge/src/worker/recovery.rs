@@ -65,7 +65,9 @@ impl TaskRunner {
             self.continue_own_run(run, task_workspace)?;
         } else {
             let notes = self.take_over_run(run, assign, task_workspace).await?;
-            notes.into_iter().for_each(|note| activity.push_note(note));
+            for note in notes {
+                activity.push_note(note);
+            }
         }
         let first_input = if run.finished {
             None
