@@ -1,6 +1,7 @@
 //! Runs other programs; an exit code other than 0 is an error that names the command.
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::XtaskResult;
@@ -33,6 +34,14 @@ pub(crate) fn run(command: &mut Command) -> XtaskResult {
     } else {
         Err(format!("{}: {status}", display_command(command)).into())
     }
+}
+
+/// Builds the program with the profile for measurements; returns its path.
+pub(crate) fn build_optimized() -> XtaskResult<PathBuf> {
+    let build = ["build", "--profile", "optimized", "--package", "selvedge"];
+    run(&mut cargo(build))?;
+    let target = workspace::CargoMetadata::workspace_only()?.target_directory;
+    Ok(target.join("optimized/selvedge"))
 }
 
 /// Runs a command and returns its standard output.

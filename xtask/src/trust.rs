@@ -56,16 +56,8 @@ const WILD: MeasuredDocument = MeasuredDocument {
 
 /// The test that tries all projects, with the optimized build.
 fn wild_command() -> XtaskResult<Command> {
-    program::run(&mut cargo([
-        "build",
-        "--profile",
-        "optimized",
-        "--package",
-        "selvedge",
-    ]))?;
-    let target = workspace::CargoMetadata::workspace_only()?.target_directory;
     let mut command = e2e::suite_command(&["wild_projects", "--ignored", "--nocapture"])?;
-    command.env("SELVEDGE_WILD_PROGRAM", target.join("optimized/selvedge"));
+    command.env("SELVEDGE_WILD_PROGRAM", program::build_optimized()?);
     Ok(command)
 }
 

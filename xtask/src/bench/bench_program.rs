@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::XtaskResult;
-use crate::program::{self, cargo};
-use crate::workspace::CargoMetadata;
+use crate::program;
 
 /// The program, with its own home and state directory.
 pub(super) struct BenchProgram {
@@ -15,17 +14,7 @@ pub(super) struct BenchProgram {
 
 impl BenchProgram {
     pub(super) fn build(scratch: &Path) -> XtaskResult<Self> {
-        program::run(&mut cargo([
-            "build",
-            "--profile",
-            "optimized",
-            "--package",
-            "selvedge",
-        ]))?;
-        let program = CargoMetadata::workspace_only()?
-            .target_directory
-            .join("optimized/selvedge");
-        Self::with_program(&program, scratch)
+        Self::with_program(&program::build_optimized()?, scratch)
     }
 
     pub(super) fn with_program(program: &Path, scratch: &Path) -> XtaskResult<Self> {
