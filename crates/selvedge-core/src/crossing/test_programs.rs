@@ -75,10 +75,8 @@ impl BaseProject<'_> {
                 is_source && references.contains(path, &ReferenceTarget::new(other))
             })
         };
-        let drivers: Vec<&String> = found.iter().filter(tests_code).collect();
-        let drivers = drivers
-            .into_iter()
-            .filter_map(|path| Some(self.base.get_key_value(path)?.0.as_str()));
+        let drivers = found.iter().filter(tests_code);
+        let drivers = drivers.filter_map(|path| Some(self.base.get_key_value(path)?.0.as_str()));
         let drivers: Vec<_> = drivers.collect();
         self.setup_files.extend(drivers);
     }
