@@ -20,7 +20,8 @@ pub(crate) fn with_homes(run: Invocation) -> Invocation {
     // for checks if it exists.
     let go_cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache");
     std::fs::create_dir_all(&go_cache).unwrap();
-    run.env_inherit("RUSTUP_TOOLCHAIN")
+    run.timeout(PATIENCE)
+        .env_inherit("RUSTUP_TOOLCHAIN")
         .env("GOCACHE", go_cache)
         .env("CARGO_TERM_COLOR", "never")
 }
@@ -74,5 +75,5 @@ pub(crate) fn with_registries(run: Invocation, env: &TestEnv) -> Invocation {
 /// Runs a command line outside of Selvedge.
 pub(crate) fn shell(env: &TestEnv, command: &str) -> CommandOutput {
     let run = env.command("sh").args(["-c", command]);
-    with_tools(run, env).timeout(PATIENCE).run()
+    with_tools(run, env).run()
 }

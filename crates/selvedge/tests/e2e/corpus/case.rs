@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::control::Controls;
 use super::packages;
 use super::project::{Change, Files, Project, is_below};
-use crate::tools::{PATIENCE, with_tools};
+use crate::tools::with_tools;
 
 /// A change to a project.
 #[derive(Debug, Clone, Copy)]
@@ -61,10 +61,7 @@ impl Case<'_> {
         let run = env
             .selvedge(run)
             .args(["--retries", "0", "--format", "json"]);
-        let output = with_tools(run, &env)
-            .stdin(task.to_string())
-            .timeout(PATIENCE)
-            .run();
+        let output = with_tools(run, &env).stdin(task.to_string()).run();
         let result: Value = serde_json::from_str(&output.stdout)
             .map_err(|error| format!("the run printed no result: {error}\n{output}"))?;
         let text = |name: &str| result[name].as_str().unwrap_or_default().to_owned();

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::release::{NodePackages, Project};
 use crate::archives::{Files, write};
 use crate::corpus::packages::install_from;
-use crate::tools::{PATIENCE, shell, with_tools};
+use crate::tools::{shell, with_tools};
 
 /// The change that the agent makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,7 +192,7 @@ fn run(
     let run = ["run", &task, "--agent-cmd", &agent];
     let run = env.selvedge(run).args(["--check", &project.check]);
     let run = run.args(["--retries", "0", "--format", "json"]);
-    let output = with_tools(run, &env).timeout(PATIENCE).run();
+    let output = with_tools(run, &env).run();
     let result: Value = serde_json::from_str(&output.stdout)
         .map_err(|error| format!("the run printed no result: {error}\n{output}"))?;
     let text = |name: &str| result[name].as_str().unwrap_or_default().to_owned();
