@@ -10,6 +10,67 @@ const SHARED_MODE: u32 = 0o666;
 /// Only the owner can read the file.
 const PRIVATE_MODE: u32 = 0o600;
 
+/// A file that is written after a run, whose code could put links in its way: it is the one that its path led to before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OutputFile {
+    /// As the user named it.
+    pub(crate) path: PathBuf,
+    destination: PathBuf,
+}
+
+impl OutputFile {
+    /// Remembers where a path leads.
+    ///
+    /// # Errors
+    ///
+    /// It is in the current folder, and a link, which an earlier run may have left, leads out of it.
+    pub(crate) fn new(path: PathBuf) -> io::Result<Self> {
+        let destination = destination(&path);
+        let here = std::env::current_dir().and_then(|here| here.canonicalize())?;
+        let named = here.join(&path);
+        let is_found = destination.is_absolute();
+        if is_found && named.starts_with(&here) && !destination.starts_with(&here) {
+            return Err(io::Error::other(
+                "a link leads out of this folder; name its target instead",
+            ));
+        }
+        Ok(Self { path, destination })
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if destination(&self.path) == self.destination {
+            return Ok(());
+        }
+        Err(io::Error::other("the path leads elsewhere now"))
+    }
+
+    /// Replaces or creates it.
+    pub(crate) fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+        self.check()?;
+        replace(&self.destination, bytes)
+    }
+
+    /// Appends to it; creates it if it does not exist.
+    pub(crate) fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        self.check()?;
+        append(&self.destination, bytes)
+    }
+}
+
+/// The file that a path leads to; `..` after a missing folder stays.
+fn destination(path: &Path) -> PathBuf {
+    let in_folder = || {
+        Some(
+            parent_dir(path)
+                .canonicalize()
+                .ok()?
+                .join(path.file_name()?),
+        )
+    };
+    let found = path.canonicalize().ok();
+    found.or_else(in_folder).unwrap_or_else(|| path.to_owned())
+}
+
 /// Replaces or creates a file that others may read.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let path = resolve_link(path);
@@ -40,7 +101,7 @@ pub(crate) fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Appends to a file; creates it if it does not exist.
-pub(crate) fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().append(true).create(true).open(path)?;
     file.write_all(bytes)
 }

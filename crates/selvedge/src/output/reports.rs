@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use selvedge_core::export::{self, LocationResolver, ReportInput};
 use selvedge_core::model::exit_code;
 
+use super::file::OutputFile;
 use super::report_args::{CodeHost, ReportArgs};
 use super::{AttestationWriter, OutputFormat, file};
 use crate::error::CliError;
@@ -40,8 +41,8 @@ enum ReportFormat {
 pub(super) enum ReportTarget {
     Stdout,
     Stderr,
-    File(PathBuf),
-    Append(PathBuf),
+    File(OutputFile),
+    Append(OutputFile),
 }
 
 /// Why a report was not written.
@@ -89,7 +90,7 @@ impl ReportOutputs {
             };
             requested.push((
                 ReportFormat::Markdown,
-                ReportTarget::Append(PathBuf::from(path)),
+                ReportTarget::Append(output_file("--step-summary", Path::new(path))?),
             ));
         }
         for (index, (report_format, target)) in requested.iter().enumerate() {
@@ -101,15 +102,15 @@ impl ReportOutputs {
                     "{other} and {option} write to the same file"
                 )));
             }
-            if let ReportTarget::File(path) = target {
-                file::check_writable(path).map_err(|error| {
-                    let path = path.display();
+            if let ReportTarget::File(file) = target {
+                file::check_writable(&file.path).map_err(|error| {
+                    let path = file.path.display();
                     CliError::usage(format!("{option}: cannot write {path}: {error}"))
                 })?;
             }
         }
         let files = requested.iter().filter_map(|(_, target)| match target {
-            ReportTarget::File(path) | ReportTarget::Append(path) => Some(path.as_path()),
+            ReportTarget::File(file) | ReportTarget::Append(file) => Some(file.path.as_path()),
             ReportTarget::Stdout | ReportTarget::Stderr => None,
         });
         let files: Vec<&Path> = files.collect();
@@ -204,7 +205,7 @@ fn parse_target(
     format: OutputFormat,
 ) -> Result<ReportTarget, CliError> {
     if file != Path::new("-") {
-        return Ok(ReportTarget::File(file.to_owned()));
+        return output_file(report_format.option(), file).map(ReportTarget::File);
     }
     match (format, report_format) {
         (OutputFormat::Human, _) => Ok(ReportTarget::Stdout),
@@ -222,14 +223,27 @@ fn parse_target(
     }
 }
 
+fn output_file(option: &str, path: &Path) -> Result<OutputFile, CliError> {
+    OutputFile::new(path.to_owned()).map_err(|error| {
+        let path = path.display();
+        CliError::usage(format!("{option}: cannot write {path}: {error}"))
+    })
+}
+
 pub(super) fn write_target(target: &ReportTarget, text: &[u8]) -> Result<(), WriteReportError> {
     let failed = |path: &Path, source: io::Error| WriteReportError::File {
         path: path.to_owned(),
         source,
     };
     match target {
-        ReportTarget::File(path) => file::replace(path, text).map_err(|error| failed(path, error)),
-        ReportTarget::Append(path) => file::append(path, text).map_err(|error| failed(path, error)),
+        ReportTarget::File(file) => {
+            let written = file.replace(text);
+            written.map_err(|error| failed(&file.path, error))
+        }
+        ReportTarget::Append(file) => {
+            let written = file.append(text);
+            written.map_err(|error| failed(&file.path, error))
+        }
         ReportTarget::Stdout => {
             // Reports its own failures.
             write_output(text);

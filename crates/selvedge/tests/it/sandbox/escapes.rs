@@ -112,6 +112,39 @@ fn worktree_with_forged_commondir_gives_no_access(fixture: &SandboxFixture) {
     }
 }
 
+/// A report is written where its path led before the run, and never through a link that was in the workspace.
+fn report_is_not_written_through_a_link(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    let script = format!(
+        "#!/bin/sh\ncat > /dev/null\nln -sf '{}' report.xml\n",
+        env.home().join(".bashrc").display()
+    );
+    let agent = env.write("agent.sh", script);
+    crate::fixtures::make_executable(&agent);
+    env.commit("An agent");
+    for _ in 0..2 {
+        let run = [
+            "run",
+            "do it",
+            "--agent-cmd",
+            "./agent.sh",
+            "--check",
+            "true",
+            "--retries",
+            "0",
+            "--junit",
+            "report.xml",
+        ];
+        let run = env.selvedge(run).run();
+        assert!(
+            run.stderr.contains("--junit: cannot write report.xml"),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(bashrc(fixture), "# mine\n");
+    }
+}
+
 /// The sandbox creates no mount points in the user's home.
 fn mount_points_are_not_created_in_home(fixture: &SandboxFixture) {
     let listed = || {
@@ -140,5 +173,6 @@ on_all!(
     missing_settings_cannot_be_created,
     worktree_pointer_to_home_gives_no_write_access,
     worktree_with_forged_commondir_gives_no_access,
+    report_is_not_written_through_a_link,
     mount_points_are_not_created_in_home,
 );
