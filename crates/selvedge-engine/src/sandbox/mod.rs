@@ -155,9 +155,11 @@ impl WorkspaceSandbox {
             .iter()
             .cloned()
             .partition(|path| self.can_be_private(path));
-        // With mounts, only a private copy of the repository is writable.
+        // With mounts, only a private copy of the repository is writable. One that contains the workspace cannot be
+        // restored.
         let repository = main_repository(&own.workspace);
-        let writable_repository = repository.clone().filter(|_| !self.has_mounts());
+        let is_restored = |path: &PathBuf| !self.has_mounts() && !own.workspace.starts_with(path);
+        let writable_repository = repository.clone().filter(is_restored);
         // A judge works in another folder, the run's, and may write neither there nor here.
         let here = Some(own.workspace.clone()).filter(|_| works_here);
         let opened: Vec<PathBuf> = here
@@ -299,7 +301,12 @@ impl WorkspaceSandbox {
             path.exists() && !used.iter().any(is_used)
         });
         let configured = own.masked.iter().cloned().filter_map(canonical);
+        // A session may work on what the home links to, but not on Selvedge's settings.
+        let linked = own.paths.linked_from_masked().into_iter();
+        let linked = linked.filter(|path| !used.iter().any(|it| path.starts_with(it)));
         configured
+            .chain(linked)
+            .chain(own.paths.own_settings())
             .chain(own.paths.masked())
             .chain(own.paths.other_agents_paths(agent, program))
             .chain(canonical(own.state.clone()))

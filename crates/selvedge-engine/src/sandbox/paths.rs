@@ -32,6 +32,7 @@ const RELOCATED_PREFIXES: &[(&str, &str)] = &[
     (".npm", "NPM_CONFIG_CACHE"),
     (".gradle", "GRADLE_USER_HOME"),
     ("go", "GOPATH"),
+    (".ccache", "CCACHE_DIR"),
     (".claude", "CLAUDE_CONFIG_DIR"),
     (".codex", "CODEX_HOME"),
     (".docker", "DOCKER_CONFIG"),
@@ -68,6 +69,9 @@ const OTHER_PROGRAMS: [&str; 8] = [
 
 /// How many entries of a folder of the search path are examined.
 const MAX_LINKS: usize = 2_000;
+
+/// How many levels of a hidden folder are searched for links.
+const LINK_LEVELS: usize = 2;
 
 /// Folders with more entries are not listed.
 const MAX_NAMES: usize = 2_000;
@@ -160,6 +164,47 @@ impl SandboxPaths {
             .chain(scripts.filter(|path| path.is_file() && sets_secrets(path)))
             .chain(socket.and_then(canonical))
             .collect()
+    }
+
+    /// Files of the homes that links in hidden folders lead to: the mask of the folder does not hide them at their own
+    /// paths.
+    pub(super) fn linked_from_masked(&self) -> Vec<PathBuf> {
+        let names = FolderNames::default();
+        let mut found = BTreeSet::new();
+        let mut folders: Vec<(PathBuf, usize)> = self
+            .existing_anywhere("masked", &names)
+            .into_iter()
+            .filter(|path| self.is_in_home(path))
+            .map(|path| (path, LINK_LEVELS))
+            .collect();
+        while let Some((folder, levels)) = folders.pop() {
+            let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+            for entry in entries.take(MAX_LINKS) {
+                let kind = entry.file_type().ok();
+                if kind.is_some_and(|kind| kind.is_dir()) && levels > 1 {
+                    folders.push((entry.path(), levels - 1));
+                } else if kind.is_some_and(|kind| kind.is_symlink())
+                    && let Some(target) = canonical(entry.path())
+                    && target.is_file()
+                    && self.is_in_home(&target)
+                {
+                    found.insert(target);
+                }
+            }
+        }
+        found.into_iter().collect()
+    }
+
+    /// Selvedge's settings, at the path that a link leads to.
+    pub(super) fn own_settings(&self) -> Option<PathBuf> {
+        self.resolve(".config/selvedge/config.toml")
+            .and_then(canonical)
+    }
+
+    fn is_in_home(&self, path: &Path) -> bool {
+        let own = self.own_home();
+        let mut homes = own.iter().chain(&self.other_homes);
+        homes.any(|home| path.starts_with(home))
     }
 
     /// Files and folders of the homes whose names say that they hold secrets, except in folders of tools and agents,
@@ -751,6 +796,34 @@ mod tests {
         );
         assert_eq!(others(None, ""), [root.join("home/.codex")]);
         assert!(places.toolchains().contains(&root.join("tools")));
+    }
+
+    /// The mask of a folder does not hide what links in it lead to.
+    #[test]
+    fn targets_of_links_in_hidden_folders_are_found() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().canonicalize().unwrap();
+        for folder in [".aws", ".ssh/keys", "sync", "visible"] {
+            fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        for (link, target) in [
+            (".aws/credentials", "sync/aws"),
+            (".ssh/keys/id", "sync/id"),
+            (".ssh/other", "visible"),
+            (".ssh/system", "/etc/passwd"),
+        ] {
+            if target.starts_with("sync") {
+                fs::write(home.join(target), "").unwrap();
+            }
+            std::os::unix::fs::symlink(home.join(target), home.join(link)).unwrap();
+        }
+        let environment = [("HOME", home.clone())].map(|(name, path)| (name.into(), path.into()));
+        let mut places = SandboxPaths::new(environment.into());
+        places.other_homes.clear();
+        assert_eq!(
+            places.linked_from_masked(),
+            [home.join("sync/aws"), home.join("sync/id")]
+        );
     }
 
     /// A program that could write these would decide what runs later, although the links and settings are read-only.

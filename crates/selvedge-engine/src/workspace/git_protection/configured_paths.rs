@@ -47,7 +47,7 @@ pub(super) fn configured_paths(settings: &[GitSetting], work_tree: &Path) -> BTr
                 .strip_prefix("includeif.")
                 .is_some_and(|rest| rest.rsplit('.').next() == Some("path"));
         let base = match key.as_str() {
-            "core.hookspath" => Some(work_tree),
+            "core.hookspath" | "init.templatedir" => Some(work_tree),
             _ if is_include => file.parent(),
             _ => None,
         };

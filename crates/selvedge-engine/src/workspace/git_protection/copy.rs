@@ -299,12 +299,9 @@ impl ProtectedCopy {
         let found = at(&self.original, path).symlink_metadata().ok();
         let is_plain = found.as_ref().is_some_and(Metadata::is_file);
         match scope {
-            RestoreScope::Everything => true,
-            _ if self.is_setting(path) => {
-                !(scope == RestoreScope::Settings && is_harmless_todo(&at(&self.original, path)))
-            }
-            // The name of an object's file determines its content.
-            RestoreScope::Names => !(is_plain && wanted.is_file() && self.is_content(path)),
+            // Git does not compare an object that it reads with its name.
+            RestoreScope::Everything | RestoreScope::Names => true,
+            _ if self.is_setting(path) => !is_harmless_todo(&at(&self.original, path)),
             // An index is taken over as data.
             RestoreScope::Settings => {
                 path.ends_with("index") || found.is_some() && !(is_plain && wanted.is_file())
@@ -357,7 +354,7 @@ impl ProtectedCopy {
         {
             let path = path.join(name);
             let may_stay = scope == RestoreScope::Settings
-                || self.is_content(&path)
+                || self.is_content(&path) && !self.is_list_of_objects(&path)
                 || self.is_kept_addition(workspace, &path);
             if self.repositories.is_empty() || !may_stay {
                 self.remove_added(&path, restored);
@@ -434,6 +431,19 @@ impl ProtectedCopy {
         let inner = self.path_in_repository(path);
         let first = inner.and_then(|inner| inner.iter().next());
         first.is_some_and(|first| CONTENT_FOLDERS.iter().any(|it| first == *it))
+    }
+
+    /// Whether a path says where objects are, or repeats what is in them. Git trusts it, and can make it again.
+    fn is_list_of_objects(&self, path: &Path) -> bool {
+        let Some(inner) = self.path_in_repository(path) else {
+            return false;
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_of_packs = inner.starts_with("objects/pack")
+            && (name.starts_with("multi-pack-index")
+                || name.ends_with(".bitmap")
+                || name.ends_with(".rev"));
+        inner.starts_with("objects/info") || is_of_packs
     }
 
     /// Whether a path decides what git executes, or is a folder above one that does.

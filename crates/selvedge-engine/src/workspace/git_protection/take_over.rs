@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use selvedge_core::sanitize::sanitize_line;
 use sha2::{Digest, Sha256};
 
 use super::copy::{read_names, remove_all};
@@ -61,6 +62,8 @@ enum TakeOverError {
     Locked(PathBuf),
     #[error("the name already means {0}")]
     AmbiguousName(String),
+    #[error("the name contains characters that are invisible or that shells interpret")]
+    DeceptiveName,
     #[error("its content is not a list of files")]
     InvalidIndex,
 }
@@ -403,9 +406,12 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    /// Rejects the name of a new branch or tag that could be mistaken for another name: of a branch, a tag, a remote's
-    /// branch, `HEAD`, an option, or a commit's id.
+    /// Rejects the name of a new branch or tag that a prompt or a script could execute, or that could be mistaken for
+    /// another name: of a branch, a tag, a remote's branch, `HEAD`, an option, or a commit's id.
     fn check_name(&self, name: &str) -> Result<(), TakeOverError> {
+        if is_deceptive(name) {
+            return Err(TakeOverError::DeceptiveName);
+        }
         let ambiguous = |with: &str| Err(TakeOverError::AmbiguousName(with.to_owned()));
         let short = short_names(name);
         let existing = self.start.refs.keys().chain(self.now.refs.keys());
@@ -581,6 +587,12 @@ impl Transfer<'_> {
             let _ = remove_all(&self.shared.git_dir.join(work_tree).join(name));
         }
     }
+}
+
+/// Whether a name contains characters that a shell interprets (prompts and scripts evaluate names), or invisible ones.
+fn is_deceptive(name: &str) -> bool {
+    let is_interpreted = |c: char| "$`\"';|&<>()!".contains(c);
+    name.contains(is_interpreted) || sanitize_line(name) != name
 }
 
 /// The names by which git finds a ref. Beginnings of the name of a remote's branch are included, because they name the

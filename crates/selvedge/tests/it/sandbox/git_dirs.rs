@@ -499,6 +499,59 @@ echo more > more; git add more; git -c user.name=u -c user.email=u@x commit -qm 
     }
 }
 
+/// A bare repository around the workspace, which is one of its work trees, cannot be written.
+fn git_repository_around_the_workspace_is_protected(fixture: &SandboxFixture) {
+    let setup = "git -c user.name=u -c user.email=u@x commit -q --allow-empty -m Start
+        git clone -q --bare . \"$ROOT/bare\"; git -C \"$ROOT/bare\" worktree add -q tree";
+    run_script(fixture, setup);
+    let env = &fixture.env;
+    let (tree, evil) = (env.root().join("bare/tree"), env.root().join("evil"));
+    let agent = format!(
+        "#!/bin/sh\ncat > /dev/null; echo x > made
+         printf '#!/bin/sh\\ntouch {0}\\n' > ../hooks/post-checkout; chmod +x ../hooks/post-checkout
+         printf '[core]\\n\\tfsmonitor = touch {0}; false\\n' >> ../config\n",
+        evil.display()
+    );
+    fs::write(tree.join("agent.sh"), agent).unwrap();
+    make_executable(&tree.join("agent.sh"));
+    let run = [
+        "run",
+        "do it",
+        "--agent-cmd",
+        "./agent.sh",
+        "--check",
+        "true",
+        "--retries",
+        "0",
+    ];
+    env.selvedge(run).dir(&tree).run();
+    assert!(tree.join("made").exists());
+    env.command("git").args(["status"]).dir(&tree).run();
+    let checkout = ["checkout", "-q", "-b", "later"];
+    env.command("git").args(checkout).dir(&tree).run();
+    assert!(!evil.exists());
+}
+
+/// Objects keep their content, and lists of objects are not trusted.
+fn git_objects_cannot_be_replaced(fixture: &SandboxFixture) {
+    fixture.env.write("tracked", "mine\n");
+    run_script(
+        fixture,
+        "git add tracked; git -c user.name=u -c user.email=u@x commit -qm Start",
+    );
+    let agent = r"
+file() { echo .git/objects/$(echo $1 | cut -c1-2)/$(echo $1 | cut -c3-); }
+own=$(file $(git rev-parse HEAD:tracked)); echo evil > evil
+other=$(file $(git hash-object -w evil)); cp $other $own.new; mv -f $own.new $own
+mkdir -p .git/objects/info .git/objects/pack; echo x > .git/objects/info/commit-graph
+echo x > .git/objects/pack/multi-pack-index
+";
+    fixture.run_agent(agent, &[]);
+    let asked = "rm tracked; git checkout -q tracked; cat tracked
+        ls .git/objects/info/commit-graph .git/objects/pack/multi-pack-index 2> /dev/null || true";
+    assert_eq!(run_script(fixture, asked), "mine\n");
+}
+
 /// Index entries in a git directory, which git itself refuses to write, are not taken over.
 fn git_index_entries_of_hooks_are_not_taken_over(fixture: &SandboxFixture) {
     let agent = r#"
@@ -527,7 +580,7 @@ fn git_names_keep_their_meaning(fixture: &SandboxFixture) {
         "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@x GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@x
          git checkout -q --detach; git commit -q --allow-empty -m Evil; evil=$(git rev-parse HEAD); git checkout -q main
          for name in tags/main tags/HEAD tags/origin/main tags/heads/main heads/origin/main heads/origin heads/HEAD \\
-             heads/FETCH_HEAD heads/{id} tags/{} heads/good tags/20260101; do git update-ref refs/$name $evil; done",
+             heads/FETCH_HEAD heads/{id} tags/{} 'heads/$(x)' heads/ma\u{200b}in heads/good tags/20260101; do git update-ref refs/$name $evil; done",
         &id[..10],
     );
     fixture.run_agent(&agent, &[]);
@@ -543,6 +596,7 @@ fn git_names_keep_their_meaning(fixture: &SandboxFixture) {
     let expected = "refs/tags/main (not taken over: the name already means refs/heads/main)";
     assert_notice(&notices, expected);
     assert_notice(&notices, &format!("refs/heads/{id} (not taken over: "));
+    assert_notice(&notices, "refs/heads/$(x) (not taken over: ");
 }
 
 /// A change of a file that the user's git runs, because a setting or a hook names it, is reported.
@@ -585,6 +639,8 @@ on_all!(
     git_repository_of_an_agent_is_moved_away,
     git_runs_nothing_in_planted_bare_repositories,
     git_dirs_keep_no_traps,
+    git_repository_around_the_workspace_is_protected,
+    git_objects_cannot_be_replaced,
     git_index_entries_of_hooks_are_not_taken_over,
     git_names_keep_their_meaning,
     git_programs_in_the_work_tree_are_reported,
