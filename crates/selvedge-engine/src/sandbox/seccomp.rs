@@ -56,6 +56,10 @@ const TIOCLINUX: u64 = 0x541c;
 const FS_IOC_SETFLAGS: u64 = 0x4008_6602;
 const FS_IOC_FSSETXATTR: u64 = 0x401c_5820;
 
+/// Snapshots of a folder of btrfs in another one: copies of files that are hidden.
+const BTRFS_IOC_SNAP_CREATE: u64 = 0x5000_9401;
+const BTRFS_IOC_SNAP_CREATE_V2: u64 = 0x5000_9417;
+
 /// Calls that change extended and other attributes, which Landlock does not restrict. The last three have the same number
 /// on all architectures.
 const ATTRIBUTE_SYSCALLS: &[libc::c_long] = &[
@@ -145,6 +149,7 @@ pub(super) fn install_filter(plan: &SandboxPlan) -> io::Result<()> {
     rules.insert(libc::SYS_fcntl, vec![lease]);
     if plan.backend == SandboxBackend::Landlock {
         requests.extend([FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR]);
+        requests.extend([BTRFS_IOC_SNAP_CREATE, BTRFS_IOC_SNAP_CREATE_V2]);
         // It performs other calls without a filter.
         rules.insert(libc::SYS_io_uring_setup, Vec::new());
         if plan.strict {
@@ -172,7 +177,29 @@ pub(super) fn install_filter(plan: &SandboxPlan) -> io::Result<()> {
     let requests = requests.into_iter();
     let requests = requests.map(|request| argument_rule(1, SeccompCmpOp::Eq, request));
     rules.insert(libc::SYS_ioctl, requests.collect::<io::Result<_>>()?);
+    #[cfg(target_arch = "x86_64")]
+    apply_filter(&x32_filter()).map_err(io::Error::other)?;
     apply(rules, libc::EPERM)
+}
+
+/// Refuses the calls of the x32 interface, which have the same architecture but other numbers, where the kernel has it.
+#[cfg(target_arch = "x86_64")]
+fn x32_filter() -> BpfProgram {
+    const X32_BIT: u32 = 0x4000_0000;
+    let statement = |code: u32, jt, jf, k| seccompiler::sock_filter {
+        code: u16::try_from(code).unwrap_or_default(),
+        jt,
+        jf,
+        k,
+    };
+    let refusal = libc::SECCOMP_RET_ERRNO | u32::try_from(libc::ENOSYS).unwrap_or(1);
+    vec![
+        // The number of the call is the first field.
+        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        statement(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, X32_BIT),
+        statement(libc::BPF_RET | libc::BPF_K, 0, 0, refusal),
+        statement(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
 }
 
 /// Makes these calls fail with an error number.

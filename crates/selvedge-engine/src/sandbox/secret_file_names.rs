@@ -68,12 +68,12 @@ const PAIRS: &[(&str, &str)] = &[
 ];
 
 /// Names without their extension.
-const STEMS: &[&str] = &["auth", "keys", "login", "logins"];
+const STEMS: &[&str] = &["auth", "history", "keys", "login", "logins", "zhistory"];
 
 /// Extensions of stores of keys and passwords, and of histories and variables.
 const EXTENSIONS: &[&str] = &[
-    "age", "env", "gpg", "jks", "kdb", "kdbx", "keychain", "keyring", "keystore", "ovpn", "p12",
-    "pfx", "ppk", "psafe3", "pwsafe",
+    "age", "env", "gpg", "history", "jks", "kdb", "kdbx", "keychain", "keyring", "keystore",
+    "ovpn", "p12", "pfx", "ppk", "psafe3", "pwsafe",
 ];
 
 /// Extensions of files that hold certificates, public keys or private ones.
@@ -160,6 +160,7 @@ fn kind_of(name: &str, is_folder: bool) -> NameKind {
         || bare == "env"
         || bare.starts_with("env.")
         || stem.ends_with("_history")
+        || stem.contains("_history-")
         || stem.ends_with("netrc")
         || stem.ends_with("tokens");
     if is_named || (!is_folder && is_file) {
@@ -206,6 +207,10 @@ mod tests {
             ".config/x/api-key.txt",
             ".env.production",
             ".other_history",
+            ".zhistory",
+            ".jline.history",
+            ".local/state/bash/history",
+            ".bash_history-01234.tmp",
             ".tool/secrets/deep",
         ];
         let harmless = [
