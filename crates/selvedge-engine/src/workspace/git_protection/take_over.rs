@@ -591,7 +591,7 @@ impl Transfer<'_> {
 
 /// Whether a name contains characters that a shell interprets (prompts and scripts evaluate names), or invisible ones.
 fn is_deceptive(name: &str) -> bool {
-    let is_interpreted = |c: char| "$`\"';|&<>()!".contains(c);
+    let is_interpreted = |c: char| "$`\"';|&<>".contains(c);
     name.contains(is_interpreted) || sanitize_line(name) != name
 }
 
