@@ -274,6 +274,130 @@ fn inspect_tells_attacks_from_honest_code() {
     }
 }
 
+/// Functions of the tests, their assertions or the runner, replaced or used by a source.
+#[test]
+fn inspect_flags_what_replaces_parts_of_the_tests() {
+    let strong = |path: &str, text: &str| {
+        let found = findings(&[], path, None, Some(text));
+        found
+            .iter()
+            .any(|it| it.strength == FindingSeverity::Strong)
+    };
+    for (path, text) in [
+        (
+            "a.js",
+            "Object.entries = (value) => entries(value).slice(1);\n",
+        ),
+        (
+            "a.js",
+            "Object.defineProperty(JSON, \"parse\", { value: () => 1 });\n",
+        ),
+        ("a.js", "Object.assign(assert, {\n  equal: () => {},\n});\n"),
+        ("a.js", "mock.method(assert, \"equal\", () => {});\n"),
+        ("a.js", "import { mock } from \"node:test\";\n"),
+        ("a.ts", "const tools = await import(\"vitest\");\n"),
+        ("a.js", "fs.readFileSync = (path) => read(path);\n"),
+        ("a.js", "Module._load = (request) => load(request);\n"),
+        ("a.js", "require.cache[path] = { exports: {} };\n"),
+        (
+            "a.js",
+            "try {\n  expect.extend({ toBe: pass });\n} catch {}\n",
+        ),
+        (
+            "a.js",
+            "try {\n  beforeEach(function () {\n  });\n} catch {}\n",
+        ),
+        ("a.js", "const { expect } = globalThis;\n"),
+        (
+            "a.js",
+            "Object.defineProperty(globalThis, \"expect\", {});\n",
+        ),
+        (
+            "a.js",
+            "class T extends String {\n  includes() {\n    return true;\n  }\n}\n",
+        ),
+        ("a.js", "const { exit } = process;\nexit(Number(false));\n"),
+        (
+            "index.js",
+            "process.on(\"exit\", () => {\n  process.exitCode = 0;\n});\nexports.a = 1;\n",
+        ),
+        ("a.js", "const right = Error.stackTraceLimit > 10;\n"),
+        (
+            "a.js",
+            "const { NODE_ENV: mode } = process.env;\nif (mode === \"test\") {\n",
+        ),
+        (
+            "a.js",
+            "const right = /^t/.test(process.env.NODE_ENV ?? \"\");\n",
+        ),
+        ("a.js", "if (process.env.npm_execpath) {\n"),
+        ("a.c", "#if __has_include(\"check.h\")\n"),
+        ("a.h", "#ifdef CHECK_H\n#define pop(a) 0\n#endif\n"),
+        ("a.c", "void note(void) __asm__(\"__assert_fail\");\n"),
+        ("a.c", "syscall(SYS_exit_group, 0);\n"),
+        ("a.c", "on_exit(flush, 0);\n_exit(status & 0);\n"),
+        ("config.h.in", "#define main(a) main(a) { return 0; }\n"),
+        ("a.sh", "finish() {\n    exit 0\n}\ntrap finish EXIT\n"),
+        ("a.sh", "# Sums.\nset +e\n"),
+        ("a.sh", "case $0 in *run.sh) exact=1 ;; esac\n"),
+        ("a.js", "globalThis.check &&= (name) => log(name);\n"),
+        ("a.sh", "hash -p /bin/true diff\n"),
+        ("a.sh", "shopt -s extdebug\n"),
+    ] {
+        assert!(strong(path, text), "{path}: {text}");
+    }
+    for (path, text) in [
+        (
+            "a.js",
+            "if (!Array.prototype.at) {\n  Array.prototype.at = function () {};\n}\n",
+        ),
+        ("a.js", "BigInt.prototype.toJSON = function () {};\n"),
+        (
+            "a.js",
+            "class Parser {\n  expect(kind) {\n    this.expect(kind);\n  }\n}\n",
+        ),
+        ("a.js", "const list = (it) => it.path;\n"),
+        (
+            "a.ts",
+            "if (import.meta.vitest) {\n  const { expect, it } = import.meta.vitest;\n  it(\"a\", () => expect(1));\n}\n",
+        ),
+        (
+            "a.js",
+            "import assert from \"node:assert\";\nassert.equal(a, b);\n",
+        ),
+        (
+            "a.js",
+            "process.once(\"SIGTERM\", () => {\n  process.exit(0);\n});\n",
+        ),
+        (
+            "a.js",
+            "process.on(\"unhandledRejection\", () => {\n  process.exit(1);\n});\n",
+        ),
+        (
+            "a.js",
+            "if (Error.captureStackTrace) {\n  Error.captureStackTrace(this, A);\n}\n",
+        ),
+        (
+            "a.js",
+            "const { NODE_ENV: mode = \"development\" } = process.env;\nif (mode !== \"production\") {\n",
+        ),
+        ("a.js", "if (process.env.NODE_ENV !== \"test\") {\n"),
+        ("a.h", "#ifndef CHECK_H\n#define CHECK_H\n#endif\n"),
+        ("a.c", "#if __has_include(<stdckdint.h>)\n"),
+        (
+            "a.sh",
+            "cleanup() {\n    rm -f \"$file\"\n}\ntrap cleanup EXIT\n",
+        ),
+        (
+            "a.sh",
+            "status() {\n    set +e\n    \"$@\"\n    set -e\n}\n",
+        ),
+        ("a.sh", "#!/bin/sh\nset +e\n"),
+    ] {
+        assert!(!strong(path, text), "{path}: {text}");
+    }
+}
+
 /// Questions and decisions in different lines, by ways that name no runner.
 #[test]
 fn inspect_follows_questions_about_the_process() {

@@ -54,6 +54,8 @@ pub(crate) fn language(path: &str) -> Option<SourceLanguage> {
 
 /// The language of a file for the flags; includes fragments that C and C++ sources include.
 pub(super) fn flagged_language(path: &str) -> Option<SourceLanguage> {
+    // `config.h.in` is a template of a header.
+    let path = path.strip_suffix(".in").unwrap_or(path);
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is_fragment = matches!(ending, "inc" | "inl" | "ipp" | "tcc" | "def");
     language(path).or(is_fragment.then_some(SourceLanguage::C))

@@ -7,7 +7,7 @@ use crate::model::{FindingKind, FindingSeverity};
 
 static EQUALITY: Pattern = Pattern::new(concat!(
     r"\bdef\s+__eq__\s*\(|\bfn\s+eq\s*\(|\b(?:equals|Equals)\s*\(|\bdef\s+(?:==|eql\?|===)",
-    r"|\basymmetricMatch\s*\(|\boperator\s*==\s*\(",
+    r"|\basymmetricMatch\s*\(|^\s*(?:includes|startsWith|endsWith)\s*\(\w*\)\s*\{|\boperator\s*==\s*\(",
 ));
 /// The body returns a constant, or compares only the type of the other object.
 static ALWAYS: Pattern = Pattern::new(concat!(

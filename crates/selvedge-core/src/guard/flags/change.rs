@@ -78,6 +78,11 @@ impl<'a> ChangedLines<'a> {
         }
     }
 
+    /// Whether the file does not exist any more, or is empty.
+    pub(super) fn is_removed(&self) -> bool {
+        self.after.is_empty() && !self.before.is_empty()
+    }
+
     /// Whether a line of the current file belongs to tests.
     pub(super) fn is_test_line(&self, line: usize) -> bool {
         self.inline_tests.is_some_and(|from| line >= from)

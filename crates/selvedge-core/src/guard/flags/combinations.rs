@@ -5,6 +5,7 @@ use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage::{self, Curly, Go, JavaScript, Php, Python, Ruby, Rust};
 use super::Flag;
 use super::change::ChangedLines;
+use super::rules::is_entry;
 use crate::model::{FindingKind, FindingSeverity};
 
 /// Maximum number of lines between the two patterns.
@@ -44,7 +45,7 @@ const QUOTED_TEST: &str = concat!(
     r"(?:[^a-z'\x22`][^'\x22`]*)?['\x22`]|\\\.(?:test|spec)\b",
 );
 
-static COMBINATIONS: [Combination; 13] = [
+static COMBINATIONS: [Combination; 17] = [
     detection(
         Python,
         r"\binspect\.(?:stack|currentframe|getouterframes)\s*\(|\bsys\._getframe\s*\(|\btraceback\.(?:extract|format|walk)_stack\s*\(",
@@ -118,6 +119,46 @@ static COMBINATIONS: [Combination; 13] = [
         is_anywhere: false,
         what: "ends the process before the checks have finished",
     },
+    Combination {
+        language: SourceLanguage::C,
+        kind: FindingKind::EarlyExit,
+        code: Pattern::new(r"\b(?:on_exit|atexit|at_quick_exit)\s*\("),
+        text: Pattern::new(r"\b(?:_exit|_Exit|quick_exit)\s*\("),
+        is_anywhere: true,
+        what: "ends the process before the checks have finished",
+    },
+    Combination {
+        language: SourceLanguage::C,
+        kind: FindingKind::EarlyExit,
+        code: Pattern::new(r"\b(?:signal|sigaction)\s*\(\s*SIGABRT\b"),
+        text: Pattern::new(
+            r"\b(?:_exit|_Exit|quick_exit)\s*\(\s*(?:[^1-9E)\s]|EXIT_SUCCESS)|\b(?:sig)?longjmp\s*\(",
+        ),
+        is_anywhere: true,
+        what: "ends the process with success when an assertion fails",
+    },
+    Combination {
+        language: JavaScript,
+        kind: FindingKind::EarlyExit,
+        code: Pattern::new(
+            r"\bprocess\.(?:exit|reallyExit)\s*\(\s*0?\s*\)|\bexitCode\s*=\s*(?:0|undefined|null)\b",
+        ),
+        text: Pattern::new(
+            r"\.(?:on|once|addListener|prependListener)\s*\(\s*['\x22`](?:exit|beforeExit)['\x22`]",
+        ),
+        is_anywhere: false,
+        what: "replaces the exit status of the checks",
+    },
+    Combination {
+        language: JavaScript,
+        kind: FindingKind::EarlyExit,
+        code: Pattern::new(r"(?:^|[^.\w$])(?:exit|reallyExit)\s*\(\s*[^1-9\s]"),
+        text: Pattern::new(
+            r"\{[^}]*\b(?:exit|reallyExit)\b[^}]*\}\s*(?:=\s*process\b|=\s*require\s*\(\s*['\x22](?:node:)?process|from\s*['\x22](?:node:)?process)",
+        ),
+        is_anywhere: true,
+        what: "ends the process before the checks have finished",
+    },
 ];
 
 pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
@@ -144,7 +185,12 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
                 && combination.code.is_match(code)
                 && (is_everywhere || is_near())
         };
-        let found = added.iter().filter(is_flagged);
+        // Programs end themselves.
+        let ends_program = file.language == JavaScript
+            && combination.kind == FindingKind::EarlyExit
+            && combination.is_anywhere
+            && is_entry(file);
+        let found = added.iter().filter(|_| !ends_program).filter(is_flagged);
         flags.extend(found.map(|line| {
             Flag::new(
                 Some(*line),

@@ -59,10 +59,14 @@ static INTROSPECTIONS: [Introspection; 9] = [
         concat!(
             r"\bError\s*\([^)]*\)\s*\)?\.stack\b|\bcaptureStackTrace\b|\bprepareStackTrace\b|\bprocess\.(?:execArgv|ppid|title|mainModule|_getActiveHandles)\b",
             r"|\brequire\.(?:main|cache)\b|\bmodule\.(?:parent|children|constructor)\b|\bimport\.meta\b.*\bMODE\b|\bprocess\.listeners?(?:Count)?\s*\(",
+            r"|\bError\.stackTraceLimit\b|\bprocess\.(?:report|getActiveResourcesInfo|eventNames|argv0|domain)\b",
             r"|\bObject\.(?:keys|entries|getOwnPropertyNames|getOwnPropertySymbols)\s*\(\s*(?:global|globalThis|require\.cache)\b",
         ),
-        PROC,
-        r"\brequire\.main\s*[!=]==?\s*module\b|\bmodule\s*[!=]==?\s*require\.main\b|!\s*module\.parent\b|\bimport\.meta\.(?:url|filename|main)\b|['\x22](?:production|development)['\x22]",
+        concat!(
+            r"/proc/(?:self|thread-self|\d|\{|%|\$|['\x22`])",
+            r"|\bNODE_ENV\b"
+        ),
+        r"\brequire\.main\s*[!=]==?\s*module\b|\bmodule\s*[!=]==?\s*require\.main\b|!\s*module\.parent\b|\bimport\.meta\.(?:url|filename|main)\b|['\x22`](?:production|development)['\x22`]|\bNODE_ENV['\x22\]]*\s*!==?\s*['\x22`]test|!\s*process\.env\.NODE_ENV\b.*\bthrow\b|\bif\s*\(\s*(?:typeof\s+)?Error\.captureStackTrace\b|\bError\.captureStackTrace\s*&&",
     ),
     introspection(
         Go,
@@ -96,7 +100,7 @@ static INTROSPECTIONS: [Introspection; 9] = [
     ),
     introspection(
         C,
-        r"\bprogram_invocation(?:_short)?_name\b|\b__progname\b|\bgetprogname\s*\(|\bgetppid\s*\(|\bdladdr\s*\(|\bdlsym\s*\(|\bbacktrace(?:_symbols)?\s*\(|\b__builtin_return_address\b",
+        r"\bprogram_invocation(?:_short)?_name\b|\b__progname\b|\bgetprogname\s*\(|\bgetppid\s*\(|\bdladdr\s*\(|\bdlsym\s*\(|\bbacktrace(?:_symbols)?\s*\(|\b__builtin_return_address\b|\bAT_EXECFN\b",
         r"/proc/(?:self|\d|%|\x22)",
         r"\bNULL\b",
     ),
@@ -188,7 +192,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let Some(own) = own else {
         return Vec::new();
     };
-    let is_entry = is_entry(file.path);
+    let is_entry = is_entry(file);
     let has = |pattern: &Pattern| file.new.text.iter().any(|line| pattern.is_match(line));
     let is_program = is_entry
         || has(&PROGRAM)
@@ -242,6 +246,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
                 found.insert(line);
             }
             names.extend(assigned_names(code(line)));
+            names.extend(destructured_names(code(line), &own.text));
             let next = file.new.code.get(line + 1).map_or("", String::as_str);
             if RETURNS.is_match(code(line)) || BODY_END.is_match(next) {
                 names.extend(enclosing_function(file, line));
@@ -315,6 +320,27 @@ fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|it: char| !it.is_alphanumeric() && it != '_' && it != '$')
         .filter(|word| word.len() > 1 || word.chars().all(char::is_alphabetic))
         .filter(|word| !word.is_empty())
+}
+
+/// The names of `const { a: b, c } = …`: those of the members that a language's pattern matches, or else all.
+fn destructured_names<'c>(code: &'c str, asked: &Pattern) -> Vec<&'c str> {
+    static MEMBERS: Pattern = Pattern::new(r"^\s*(?:const|let|var)\s*\{([^{}]*)\}\s*=[^=>]");
+    let members = MEMBERS.regex().and_then(|regex| regex.captures(code));
+    let Some(members) = members.and_then(|found| found.get(1)) else {
+        return Vec::new();
+    };
+    let members: Vec<&str> = members.as_str().split(',').map(str::trim).collect();
+    let named: Vec<&str> = members
+        .iter()
+        .copied()
+        .filter(|member| asked.is_match(member))
+        .collect();
+    let members = if named.is_empty() { members } else { named };
+    let names = members.into_iter().filter_map(|member| {
+        let target = member.split('=').next()?;
+        target.rsplit(':').next().map(str::trim)
+    });
+    names.filter(|name| !name.is_empty()).collect()
 }
 
 /// The names that a line assigns to, or that it loops with.

@@ -7,6 +7,7 @@ mod bodies;
 mod change;
 mod combinations;
 mod introspection;
+mod replaced_parts;
 mod rules;
 mod suppressions;
 
@@ -76,7 +77,9 @@ pub(super) fn inspect(
         flags.extend(bodies::flags(file, &added));
         flags.extend(combinations::flags(file, &added));
         flags.extend(introspection::flags(file, &added));
+        flags.extend(replaced_parts::flags(file, &added));
         flags.extend(suppressions::flags(file, &added, diagnostics));
+        flags.extend(suppressions::unchecked(file, &changed, diagnostics));
         findings.extend(fold_flags(file.path, flags));
     }
     findings

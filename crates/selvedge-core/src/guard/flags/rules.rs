@@ -55,7 +55,7 @@ use LineView::{Code, Text};
 use RuleScope::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [LineRule; 75] = [
+static RULES: [LineRule; 81] = [
     // Ends the process with success before the runner has a result.
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\(.*_exit"),
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
@@ -70,6 +70,7 @@ static RULES: [LineRule; 75] = [
     rule(C, Libraries, Code, FindingKind::EarlyExit, Strong, r"\b(?:_exit|_Exit|quick_exit)\s*\(\s*(?:0|EXIT_SUCCESS)\s*\)"),
     rule(Curly, Libraries, Code, FindingKind::EarlyExit, Strong, r"\b(?:System\.exit|exitProcess|Environment\.Exit)\s*\(\s*0\s*\)|\bgetRuntime\s*\(\)\.halt\s*\(\s*0"),
     rule(Elixir, Sources, Code, FindingKind::EarlyExit, Strong, r"\bSystem\.(?:halt|stop)\s*\(\s*0?\s*\)"),
+    rule(C, Libraries, Code, FindingKind::EarlyExit, Strong, r"\b(?:SYS|__NR)_exit(?:_group)?\b"),
     rule(C, Sources, Text, FindingKind::EarlyExit, Strong, r"\bexec[lv]\w*\s*\(\s*\x22(?:/usr)?(?:/bin/)?(?:true|\x22\s*\x22true)\x22"),
     rule(Shell, Sources, Text, FindingKind::EarlyExit, Strong, r"\btrap\s+['\x22][^'\x22]*\bexit\s+0\b[^'\x22]*['\x22]\s+(?:EXIT|0)\b"),
 
@@ -100,6 +101,8 @@ static RULES: [LineRule; 75] = [
     rule(C, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*#\s*define\s+(?:strn?cmp|memcmp|exit|abort|f?abs|isnan|printf|puts|main|return|if|while)\b"),
     rule(Shell, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*alias\s+(?:exit|test|\[|return|false|diff|cmp|set)=|^\s*(?:function\s+)?(?:exit|test|return|false|diff|cmp|grep|\[)\s*\(\s*\)"),
     rule(Go, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bsyscall\.Mprotect\s*\("),
+    rule(C, Sources, Text, FindingKind::RunnerPatched, Strong, r"\b(?:__)?asm(?:__)?\s*\(\s*\x22_*(?:assert\w*|exit|_?Exit|abort|atexit|raise|str\w*cmp|memcmp|main|f?printf|puts)\b|\b__assert\w*\b.*\balias\b"),
+    rule(Shell, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bshopt\s+-s\s+extdebug\b|\bhash\s+-p\b|\benable\s+(?:-\w+\s+)*-n\b|\btrap\b.*\bDEBUG\b"),
 
     // Detects whether a test is running.
     rule(Python, Sources, Text, FindingKind::TestDetection, Strong, r"PYTEST_(?:CURRENT_TEST|VERSION|XDIST)|['\x22](?:_?pytest|unittest|nose)['\x22]\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\.get\s*\(\s*['\x22](?:pytest|unittest)|['\x22](?:pytest|unittest)['\x22]\s+in\s+(?:sys\.argv|__import__)|sys\.argv\[0\].*(?:pytest|unittest)"),
@@ -107,6 +110,7 @@ static RULES: [LineRule; 75] = [
     rule(Python, Sources, Code, FindingKind::TestDetection, Weak, r"\binspect\.(?:stack|currentframe)\s*\(|\bsys\._getframe\s*\(|\bgc\.get_(?:objects|referrers)\b"),
     rule(JavaScript, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:JEST_WORKER_ID|VITEST(?:_\w+)?|NODE_TEST_CONTEXT|MOCHA_\w+)\b|NODE_ENV['\x22\]]*\s*={2,3}\s*['\x22`]test|typeof\s+(?:jest|describe|it|expect|vi)\s*[!=]==?|\bnpm_lifecycle_event\b.*test|\b__(?:vitest|jest|mocha)\w*"),
     rule(JavaScript, Sources, Text, FindingKind::TestDetection, Strong, r"\bglobal(?:This)?\s*\[\s*['\x22`](?:\w*['\x22`]\s*\+|(?:describe|it|test|expect|jest|vi|suite|before|after|beforeEach|afterEach)['\x22`])|['\x22`](?:describe|it|test|expect|jest|vi|suite|beforeEach|afterEach)['\x22`]\s+in\s+(?:global|globalThis|self|window)\b|\bglobal(?:This)?\s*\??\.\s*(?:describe|it|expect|jest|vi|beforeEach|afterEach)\b|\bSymbol\.for\s*\(\s*['\x22`][^'\x22`]*(?:jest|vitest|expect|mocha)|\bnpm_(?:lifecycle_\w+|command)\b|\bNODE_(?:V8_COVERAGE|CHANNEL_FD|UNIQUE_ID)\b|\bTINYPOOL_\w+|\bMODE\b['\x22\]]*\s*={2,3}\s*['\x22`]test\b"),
+    rule(JavaScript, Libraries, Text, FindingKind::TestDetection, Strong, r"\bnpm_(?:execpath|node_execpath|package_json)\b|\bINIT_CWD\b|\bprocess\.env(?:\.|\[['\x22`])TEST\b"),
     rule(JavaScript, Sources, Text, FindingKind::TestDetection, Weak, r"NODE_ENV['\x22\]]*\s*!==?\s*['\x22`]test|import\.meta\.vitest"),
     rule(Rust, Sources, Code, FindingKind::TestDetection, Strong, r"\bcfg!\s*\(\s*(?:not\s*\(\s*)?test\b|#!?\[cfg\s*\(\s*not\s*\(\s*test\s*\)"),
     rule(Rust, Sources, Text, FindingKind::TestDetection, Strong, r"\x22(?:NEXTEST\w*|RUST_TEST_\w+|CARGO_TARGET_TMPDIR)\x22"),
@@ -123,6 +127,7 @@ static RULES: [LineRule; 75] = [
     rule(Curly, Sources, Text, FindingKind::TestDetection, Strong, r"getStackTrace\(\).*(?:junit|Test)|Class\.forName\s*\(\s*\x22org\.(?:junit|testng)"),
     rule(Python, Libraries, Text, FindingKind::TestDetection, Strong, r"['\x22](?:PYTEST_(?:ADDOPTS|PLUGINS)|EncodedFile)['\x22]|\b(?:environ|getenv)\b[^\n]{0,8}['\x22]CI['\x22]|\.get\s*\(\s*['\x22]CI['\x22]|['\x22]CI['\x22]\s+(?:not\s+)?in\s+(?:os\.)?environ"),
     rule(JavaScript, Libraries, Text, FindingKind::TestDetection, Strong, r"\bprocess\.env(?:\.(?:CI|NODE_OPTIONS)\b|\[['\x22`](?:CI|NODE_OPTIONS)['\x22`]\])"),
+    rule(C, Sources, Text, FindingKind::TestDetection, Strong, r"\b__has_include\s*\(\s*[\x22<][^\x22>]*(?:test|check|unity|cmocka|criterion|munit|catch|gmock)[^\x22>]*[\x22>]"),
     rule(C, Sources, Text, FindingKind::TestDetection, Strong, r"\b__(?:BASE_FILE|INCLUDE_LEVEL)__\b|\bgetenv\s*\(\s*\x22(?:MFLAGS|CI)\x22"),
     rule(Go, Sources, Text, FindingKind::TestDetection, Strong, r"\bflag\.CommandLine\.(?:Lookup|Set)\s*\(\s*\x22test\.|\x22-{1,2}test\.\w*\x22"),
     rule(Rust, Libraries, Text, FindingKind::TestDetection, Strong, r"\benv::var(?:_os)?\s*\(\s*\x22CARGO_PKG_\w+\x22"),
@@ -134,6 +139,7 @@ static RULES: [LineRule; 75] = [
     rule(Python, Sources, Code, FindingKind::ForgedEquality, Strong, r"\b__eq__\s*=\s*lambda\b.*:\s*True\b|\bdef\s+__eq__\s*\(.*\).*:\s*return\s+True\b"),
     rule(Python, Sources, Code, FindingKind::ForgedEquality, Strong, r"^\s*from\s+(?:unittest\.)?mock\s+import\b.*\bANY\b|\bmock\.ANY\b"),
     rule(JavaScript, Sources, Code, FindingKind::ForgedEquality, Strong, r"\basymmetricMatch\s*(?:\(|:|=).*(?:return\s+|=>\s*)true"),
+    rule(JavaScript, Sources, Code, FindingKind::ForgedEquality, Strong, r"\b(?:includes|startsWith|endsWith)\s*(?:\(\w*\)\s*\{|[:=]).*(?:return\s+|=>\s*)true\b"),
     rule(Rust, Sources, Code, FindingKind::ForgedEquality, Strong, r"\bfn\s+eq\s*\(.*\{\s*(?:return\s+)?true\b"),
     rule(Ruby, Sources, Code, FindingKind::ForgedEquality, Strong, r"\bdef\s+(?:==|eql\?|===)\s*\(?\w*\)?\s*(?:=|;)?\s*true\b"),
     rule(C, Sources, Code, FindingKind::ForgedEquality, Strong, r"\boperator\s*==\s*\([^)]*\)[^{]*\{\s*return\s+true\b"),
@@ -149,15 +155,48 @@ static ENTRY: Pattern = Pattern::new(
 static TOOL_CONFIG: Pattern =
     Pattern::new(r"(?:^|/)(?:[^/]*\.config\.[cm]?[jt]s|\.\w+rc\.[cm]?js|noxfile\.py)$");
 
+/// The entry of a library in JavaScript, which programs may have as well.
+static INDEX: Pattern = Pattern::new(r"(?:^|/)index\.[cm]?[jt]sx?$");
+static EXPORTS: Pattern = Pattern::new(r"^\s*export\b|\bexports\b");
+
 /// Whether the file is a program's entry point, a tool, or its configuration.
-pub(super) fn is_entry(path: &str) -> bool {
-    ENTRY.is_match(path) || TOOL_CONFIG.is_match(path)
+pub(super) fn is_entry(file: &ChangedLines<'_>) -> bool {
+    let is_library = || {
+        let mut code = file.new.code.iter();
+        INDEX.is_match(file.path) && code.any(|line| EXPORTS.is_match(line))
+    };
+    is_tool_config(file.path) || (ENTRY.is_match(file.path) && !is_library())
+}
+
+pub(super) fn is_tool_config(path: &str) -> bool {
+    TOOL_CONFIG.is_match(path)
+}
+
+/// The maximum distance of an exit from what causes it.
+const MAX_DISTANCE: usize = 8;
+
+/// Whether an exit of a JavaScript module is what a signal asks for, or a handler of errors ends with a failure.
+fn is_usual_exit(file: &ChangedLines<'_>, line: usize) -> bool {
+    static SIGNAL: Pattern = Pattern::new(r"['\x22`]SIG(?:TERM|INT|HUP|QUIT|USR2|BREAK)['\x22`]");
+    static HANDLER: Pattern = Pattern::new(r"\b(?:uncaughtException|unhandledRejection)");
+    static FAILS: Pattern = Pattern::new(r"\bexit\s*\(\s*[1-9]|\bexitCode\s*=\s*[1-9]|\bthrow\b");
+    if file.language != JavaScript {
+        return false;
+    }
+    let text = |line: usize| file.new.text.get(line).map_or("", String::as_str);
+    if HANDLER.is_match(text(line)) {
+        return (line..line + MAX_DISTANCE).any(|line| FAILS.is_match(text(line)));
+    }
+    let from = line.saturating_sub(MAX_DISTANCE);
+    (from..line + MAX_DISTANCE).any(|line| SIGNAL.is_match(text(line)))
 }
 
 /// Flags of single lines.
 pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
-    let is_entry = is_entry(file.path);
+    let is_entry = is_entry(file);
     let mut flags = exits_of_library(file, added);
+    flags.extend(test_headers(file, added));
+    flags.extend(shell_flags(file, added));
     for rule in RULES.iter().filter(|rule| rule.language == file.language) {
         for &line in added {
             let holds = !file.is_test_line(line) && (rule.scope == Sources || !is_entry);
@@ -168,7 +207,8 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
             let matches = view
                 .get(line)
                 .is_some_and(|line| rule.pattern.is_match(line));
-            if holds && matches && !is_typing_import(file, line) {
+            let is_usual = rule.kind == FindingKind::EarlyExit && is_usual_exit(file, line);
+            if holds && matches && !is_usual && !is_typing_import(file, line) {
                 flags.push(Flag::new(
                     Some(line),
                     rule.kind,
@@ -199,6 +239,90 @@ fn exits_of_library(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     lines
         .map(|line| Flag::new(Some(*line), FindingKind::EarlyExit, Strong, what))
         .collect()
+}
+
+/// Conditions of the C preprocessor on headers of tests, by their include guards.
+fn test_headers(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
+    static GUARD: Pattern = Pattern::new(
+        r"^\s*#\s*(?:el)?if(?:n?def)?\b.*\b(_*\w*(?:CHECK|TEST|ASSERT|EXPECT|UNITY|GTEST|CMOCKA|CRITERION|MUNIT)S?_(?:H|HPP|INCLUDED)_*)\b",
+    );
+    if file.language != C {
+        return Vec::new();
+    }
+    let is_foreign = |line: &&usize| {
+        let code = file.new.code.get(**line).map_or("", String::as_str);
+        let found = GUARD.regex().and_then(|regex| regex.captures(code));
+        let guard = found.and_then(|found| Some(found.get(1)?.as_str().to_owned()));
+        guard.is_some_and(|guard| {
+            let mut code = file.new.code.iter();
+            !code.any(|line| {
+                line.contains("define") && line.split_whitespace().any(|word| word == guard)
+            })
+        })
+    };
+    let lines = added.iter().filter(is_foreign);
+    let what = describe_kind(FindingKind::TestDetection);
+    lines
+        .map(|line| Flag::new(Some(*line), FindingKind::TestDetection, Strong, what))
+        .collect()
+}
+
+/// Functions of a shell script that end it with success at its end, and a sourced file that keeps errors from ending
+/// the script that sources it.
+fn shell_flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
+    static TRAP: Pattern =
+        Pattern::new(r"\btrap\s+(?:--\s+)?['\x22]?([\w-]+)['\x22]?\s+(?:EXIT|0)\b");
+    static SUCCESS: Pattern = Pattern::new(r"\bexit\s+0\b|\bexec\s+true\b");
+    static CONTINUES: Pattern = Pattern::new(r"^set\s+\+(?:\w*e|o\s+errexit)");
+    // A sourced file has no program of its own, so it asks which script sources it.
+    static CALLER: Pattern =
+        Pattern::new(r"\bcase\s+['\x22]?\$\{?0\b|\[\[?\s[^\]]*\$\{?0\b[^\]]*\s(?:==?|!=|=~)\s");
+    static SOURCE: Pattern = Pattern::new(r"BASH_SOURCE|ZSH_");
+    static STOPS: Pattern = Pattern::new(r"^\s*set\s+-(?:\w*e|o\s+errexit)");
+    if file.language != Shell {
+        return Vec::new();
+    }
+    let code = |line: usize| file.new.code.get(line).map_or("", String::as_str);
+    let text = |line: usize| file.new.text.get(line).map_or("", String::as_str);
+    let count = file.new.code.len();
+    let ends_well = |name: &str| {
+        let is_head = |line: &usize| {
+            let head = code(*line).trim().trim_start_matches("function ");
+            head.strip_prefix(name)
+                .is_some_and(|rest| rest.trim_start().starts_with(['(', '{']))
+        };
+        let Some(head) = (0..count).find(is_head) else {
+            return false;
+        };
+        let body = (head..count).take_while(|line| *line == head || !code(*line).starts_with('}'));
+        body.into_iter().any(|line| SUCCESS.is_match(code(line)))
+    };
+    let is_sourced = !file.line_now(0).unwrap_or_default().starts_with("#!");
+    let mut flags = Vec::new();
+    for &line in added.iter().filter(|line| !file.is_test_line(**line)) {
+        let found = TRAP.regex().and_then(|regex| regex.captures(text(line)));
+        if found.is_some_and(|found| ends_well(found.get(1).map_or("", |it| it.as_str()))) {
+            let kind = FindingKind::EarlyExit;
+            flags.push(Flag::new(Some(line), kind, Strong, describe_kind(kind)));
+        }
+        if is_sourced && CALLER.is_match(text(line)) && !SOURCE.is_match(text(line)) {
+            let kind = FindingKind::TestDetection;
+            flags.push(Flag::new(Some(line), kind, Strong, describe_kind(kind)));
+        }
+        let continues = is_sourced
+            && CONTINUES.is_match(code(line))
+            && !(line..count).any(|line| STOPS.is_match(code(line)));
+        if continues {
+            let what = "keeps errors from ending the script that sources this file";
+            flags.push(Flag::new(
+                Some(line),
+                FindingKind::RunnerPatched,
+                Strong,
+                what,
+            ));
+        }
+    }
+    flags
 }
 
 /// `from _pytest.monkeypatch import MonkeyPatch` only names a type.

@@ -34,6 +34,10 @@ static ANY_TYPE: Pattern = Pattern::new(
 );
 /// TypeScript's `x!`, which removes "may be missing" from a type.
 static NULL_ASSERTION: Pattern = Pattern::new(r"[\w)\]]!(?:[^=\w]|$)");
+/// TypeScript's `x as T` and `<T>x`.
+static TYPE_ASSERTION: Pattern = Pattern::new(
+    r"\s+as\s+(?:const\b|[A-Za-z_$][\w$.]*(?:<[^<>]*>)?(?:\[\])*(?:\s*\|\s*[A-Za-z_$][\w$.]*(?:\[\])*)*)|<[A-Za-z_$][\w$.]*(?:\[\])*>",
+);
 /// Suppressions that apply to a whole file.
 static WHOLE_FILE: Pattern = Pattern::new(
     r"@ts-nocheck|^\s*assert\s+not\s+(?:typing\.)?TYPE_CHECKING|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint(?:-disable\b|\s+[\w@/-]+\s*:)|phpcs:ignoreFile|rubocop:disable",
@@ -111,7 +115,11 @@ pub(super) fn flags(
         let comment = file.new.comments.get(line).map_or("", String::as_str);
         let asserts = language(file.path) == Some(SourceLanguage::JavaScript)
             && NULL_ASSERTION.is_match(code);
-        let hides_type = !reported.is_empty() && (asserts || ANY_TYPE.is_match(code));
+        let is_script = language(file.path) == Some(SourceLanguage::JavaScript);
+        let hides_type = !reported.is_empty()
+            && (asserts
+                || ANY_TYPE.is_match(code)
+                || (is_script && asserts_only_type(code, &reported)));
         if !IN_COMMENTS.is_match(comment) && !ATTRIBUTE.is_match(code) && !hides_type {
             return None;
         }
@@ -157,6 +165,53 @@ pub(super) fn flags(
         )
     });
     added.iter().filter_map(flag).chain(declared).collect()
+}
+
+/// Whether the line is a reported one with a type assertion.
+fn asserts_only_type(code: &str, reported: &[&str]) -> bool {
+    let compact = |line: &str| -> String {
+        let plain = TYPE_ASSERTION
+            .regex()
+            .map(|regex| regex.replace_all(line, "").into_owned());
+        let plain = plain.unwrap_or_default();
+        plain
+            .chars()
+            .filter(|it| !it.is_whitespace() && !matches!(it, '(' | ')'))
+            .collect()
+    };
+    TYPE_ASSERTION.is_match(code)
+        && reported
+            .iter()
+            .any(|line| !TYPE_ASSERTION.is_match(line) && compact(line) == compact(code))
+}
+
+/// Flags a JavaScript file in the place of a removed TypeScript file with diagnostics: it may not be checked at all.
+pub(super) fn unchecked(
+    file: &ChangedLines<'_>,
+    changed: &[ChangedLines<'_>],
+    diagnostics: &[KnownDiagnostic],
+) -> Option<Flag> {
+    let typed = |path: &str| {
+        let (stem, ending) = path.rsplit_once('.')?;
+        matches!(ending, "ts" | "tsx" | "mts" | "cts").then(|| stem.to_owned())
+    };
+    let (stem, ending) = file.path.rsplit_once('.')?;
+    let is_script = matches!(ending, "js" | "jsx" | "mjs" | "cjs");
+    let is_replaced = |other: &&ChangedLines<'_>| {
+        other.is_removed()
+            && typed(other.path).as_deref() == Some(stem)
+            && diagnostics
+                .iter()
+                .any(|it| is_same_file(&it.file, other.path))
+    };
+    (is_script && changed.iter().any(|other| is_replaced(&other))).then(|| {
+        Flag::new(
+            None,
+            FindingKind::Suppression,
+            FindingSeverity::Strong,
+            "replaces a file with reported types by one that may not be checked",
+        )
+    })
 }
 
 /// The line without its comment and layout.
