@@ -16,11 +16,13 @@ static LISTS_SOURCES: Pattern = Pattern::new(
 /// Larger files are not read.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The base's build file with the attempt's changes of lists of sources. `None` if the file does not list sources, was
+/// The base's build file with the attempt's changes of lists of sources, and of options that only concern the work
+/// (`is_option_of_work`). `None` if the file does not list sources, was
 /// added or removed, or no such list changed.
 pub(super) fn merge_build_sources(
     change: &ChangedFile<'_>,
     is_work: &dyn Fn(&str) -> bool,
+    is_option_of_work: &dyn Fn(&str) -> bool,
 ) -> Option<MergeResult> {
     let is_build = side_of_config(change.path) == Some(ProjectSide::Shared);
     if !is_build || !LISTS_SOURCES.is_match(name_of(change.path)) {
@@ -34,9 +36,12 @@ pub(super) fn merge_build_sources(
     let folder = folder_of(change.path);
     // Objects are compiled from sources of the same name.
     let is_source = |word: &str| {
+        if word.starts_with('-') {
+            return is_option_of_work(word);
+        }
         let path = word.strip_suffix(".o").map(|stem| format!("{stem}.c"));
         let path = join(folder, path.as_deref().unwrap_or(word));
-        !word.starts_with('-') && path.is_some_and(|path| is_work(&path))
+        path.is_some_and(|path| is_work(&path))
     };
     let merged = merge_words(&before, &after, &is_source)?;
     Some(if merged == after {
@@ -127,7 +132,7 @@ mod tests {
                 .is_some_and(|it| it == "c")
                 && !path.contains("test")
         };
-        match merge_build_sources(&change, &is_work)? {
+        match merge_build_sources(&change, &is_work, &|word| word == "-lm")? {
             MergeResult::Same => Some("same".to_owned()),
             MergeResult::Merged(bytes) => Some(String::from_utf8(bytes).unwrap()),
             MergeResult::Unreadable => None,
@@ -154,6 +159,7 @@ mod tests {
                 "OBJS = sum.o \\\n    util.o\n",
             ),
             ("Makefile", "SRC = sum.c util.c\n", "SRC = sum.c\n"),
+            ("Makefile", "LDLIBS = -lz\n", "LDLIBS = -lz -lm\n"),
         ] {
             assert_eq!(
                 merge(path, before, after).as_deref(),
@@ -173,6 +179,7 @@ mod tests {
         ] {
             assert_eq!(merge("CMakeLists.txt", cmake, after), None, "{after}");
         }
+        assert_eq!(merge("Makefile", "LDLIBS =\n", "LDLIBS = -lfake\n"), None);
         let check = "test: all\n\t./test_sum\n";
         assert_eq!(
             merge("Makefile", check, "test: all\n\techo ./test_sum\n"),

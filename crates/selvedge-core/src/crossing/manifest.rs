@@ -197,6 +197,7 @@ impl ManifestFormat {
                 KeyOwner::Attempt => new.cloned(),
                 KeyOwner::Members => merge_members(old, new, parts.package),
                 KeyOwner::EntryPoints => merge_entry_points(old, new),
+                KeyOwner::Imports => merge_imports(old, new, parts.imported),
                 owner @ (KeyOwner::Dependencies | KeyOwner::TestDependencies) => {
                     let (old, wanted) = (old.unwrap_or(&none), new.unwrap_or(&none));
                     let takes_new = owner == KeyOwner::Dependencies;
@@ -270,6 +271,9 @@ enum KeyOwner {
     /// Folders of packages: from the base for packages that existed before, otherwise from the
     /// attempt.
     Members,
+    /// Names that only the package itself imports: from the base, and new ones that no original source imports from
+    /// the attempt.
+    Imports,
     /// Entry points as text: from the base for plug-ins of test runners, otherwise from the
     /// attempt.
     EntryPoints,
@@ -318,6 +322,7 @@ fn package_json(path: &str) -> KeyOwner {
         | "publisher"
         | "unpkg"
         | "jsdelivr" => KeyOwner::Attempt,
+        "imports" => KeyOwner::Imports,
         _ => KeyOwner::Base,
     }
 }
@@ -488,6 +493,35 @@ fn merge_members(
     (after.is_some() || !merged.is_empty()).then_some(Value::Array(merged))
 }
 
+/// The base's names, and the attempt's new ones that no original source imports.
+fn merge_imports(
+    before: Option<&Value>,
+    after: Option<&Value>,
+    is_imported: &dyn Fn(&str) -> bool,
+) -> Option<Value> {
+    let (empty, table) = (serde_json::Map::new(), |value: Option<&Value>| {
+        value.and_then(Value::as_object).cloned()
+    });
+    let old = table(before).unwrap_or_else(|| empty.clone());
+    let new = table(after).unwrap_or(empty);
+    let is_new = |name: &String| {
+        let prefix = name.split('*').next().unwrap_or(name);
+        !old.contains_key(name) && prefix.len() > 1 && !is_imported(prefix)
+    };
+    // The attempt's order, so that an unchanged table stays as it is.
+    let mut merged: serde_json::Map<String, Value> = new
+        .iter()
+        .filter_map(|(name, target)| match old.get(name) {
+            Some(kept) => Some((name.clone(), kept.clone())),
+            None => is_new(name).then(|| (name.clone(), target.clone())),
+        })
+        .collect();
+    for (name, target) in &old {
+        merged.entry(name.clone()).or_insert_with(|| target.clone());
+    }
+    (before.is_some() || !merged.is_empty()).then_some(Value::Object(merged))
+}
+
 /// The attempt's entry points, but with the base's plug-ins of pytest.
 fn merge_entry_points(before: Option<&Value>, after: Option<&Value>) -> Option<Value> {
     let lines = |text: Option<&Value>, wanted: bool| -> String {
@@ -600,7 +634,7 @@ mod tests {
         let is_helper = |wanted: &Value| wanted["path"] == "../support";
         let parts = ManifestParts {
             helper: &is_helper,
-            imported: &|name| name == "@/",
+            imported: &|name| ["@/", "#a"].contains(&name),
             package: &|folder| folder == "crates/old",
             new_folder: &|_| false,
         };
@@ -642,6 +676,26 @@ mod tests {
         ] {
             assert_eq!(merged(path, before, after), "same", "{path}");
         }
+    }
+
+    #[test]
+    fn merge_adds_imports_that_no_original_source_uses() {
+        let package = merged(
+            "package.json",
+            r##"{"imports": {"#b": "./b.js", "#c": "./c.js"}}"##,
+            r##"{"imports": {"#a": "./fake.js", "#b": "./fake.js", "#lib/*": "./lib/*"}}"##,
+        );
+        let package: Value = serde_json::from_str(&package).unwrap();
+        let expected = serde_json::json!({
+            "imports": {"#b": "./b.js", "#c": "./c.js", "#lib/*": "./lib/*"}
+        });
+        assert_eq!(package, expected);
+        let added = merged(
+            "package.json",
+            "{}",
+            r##"{"imports": {"#lib/*": "./lib/*"}}"##,
+        );
+        assert_eq!(added, "same");
     }
 
     #[test]

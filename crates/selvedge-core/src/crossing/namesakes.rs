@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::references::{ReferenceTarget, folder_of, join, name_of, stem_of};
 use super::sides::{BaseFiles, BaseProject};
-use crate::guard::{ChangedFile, HELPER_NAME, SourceLanguage, is_test_path};
+use crate::guard::{ChangedFile, HELPER_NAME, Pattern, SourceLanguage, is_test_path};
 
 /// Extensions that a JavaScript or TypeScript import omits.
 const SCRIPT_ENDINGS: [&str; 8] = ["js", "mjs", "cjs", "jsx", "ts", "tsx", "mts", "cts"];
@@ -29,15 +29,69 @@ impl<'a> BaseProject<'a> {
         others.map(ReferenceTarget::new).collect()
     }
 
-    /// `app.pyi` next to `app.py`, and declarations for modules without any.
-    pub(super) fn declares_other_module(&self, path: &str) -> bool {
+    /// `app.pyi` next to `app.py`, and declarations of modules and globals that were there before.
+    pub(super) fn declares_other_module(&self, path: &str, text: Option<&str>) -> bool {
         if path.strip_suffix(".pyi").is_some() {
             let mut others = self.namesakes(path);
             return others.any(|other| other.strip_suffix(".py").is_some());
         }
-        [".d.ts", ".d.mts", ".d.cts"]
+        let is_declaration = [".d.ts", ".d.mts", ".d.cts"]
             .iter()
-            .any(|ending| path.ends_with(ending))
+            .any(|ending| path.ends_with(ending));
+        is_declaration && !text.is_some_and(|text| self.declares_only_new(path, text))
+    }
+
+    /// Whether a declaration is about what the attempt added, too: about a JavaScript module next to it, or variables and
+    /// kinds of files that no original source names.
+    fn declares_only_new(&self, path: &str, text: &str) -> bool {
+        static AUGMENTS: Pattern =
+            Pattern::new(r"\bdeclare\s+(?:global|module|namespace)\b|///\s*<|\bexport\s+as\b");
+        static EXPORTS: Pattern = Pattern::new(r"(?m)^\s*export\b");
+        static FILES: Pattern =
+            Pattern::new(r#"^declare\s+module\s+['"]\*(\.[\w.]+)['"]\s*(?:;|\{)"#);
+        static VARIABLE: Pattern = Pattern::new(r"^declare\s+(?:const|let|var)\s+([\w$]+)\s*:");
+        let stem = path.rsplit_once(".d.").map_or(path, |(stem, _)| stem);
+        let is_new_module = || {
+            let is_there = |ending: &&str| self.base.contains_key(&format!("{stem}.{ending}"));
+            let is_added = |ending: &&str| self.added.contains(format!("{stem}.{ending}").as_str());
+            SCRIPT_ENDINGS.iter().any(|it| is_added(&it))
+                && !SCRIPT_ENDINGS.iter().any(|it| is_there(&it))
+        };
+        if EXPORTS.is_match(text) && !text.starts_with("declare") {
+            return is_new_module() && !AUGMENTS.is_match(text);
+        }
+        let name = |pattern: &Pattern, line: &str| {
+            let found = pattern.regex()?.captures(line)?;
+            Some(found.get(1)?.as_str().to_owned())
+        };
+        let is_new = |line: &str| match name(&FILES, line) {
+            Some(ending) => {
+                !self.names_in_scripts(&format!("{ending}\""))
+                    && !self.names_in_scripts(&format!("{ending}'"))
+            }
+            None => name(&VARIABLE, line).is_some_and(|name| !self.names_in_scripts(&name)),
+        };
+        let is_comment = |line: &str| {
+            ["//", "/*", "*", " *"]
+                .iter()
+                .any(|mark| line.starts_with(mark))
+                && !line.starts_with("///")
+        };
+        // Members of a declared module are indented.
+        let mut outer = text
+            .lines()
+            .filter(|line| !line.starts_with([' ', '\t', '}']) && !line.trim().is_empty());
+        outer.all(|line| is_comment(line) || is_new(line)) && !text.contains("///")
+    }
+
+    /// Whether a JavaScript or TypeScript file of the base contains a text.
+    fn names_in_scripts(&self, part: &str) -> bool {
+        let scripts = self
+            .base
+            .keys()
+            .filter(|path| SourceLanguage::from_path(path) == Some(SourceLanguage::JavaScript));
+        let mut texts = scripts.filter_map(|path| self.text(path));
+        texts.any(|text| text.contains(part))
     }
 
     /// Whether an import that resolved to a source of the base now resolves to this file although that source still
@@ -55,7 +109,7 @@ impl<'a> BaseProject<'a> {
                 // Data is found by its full name, unless only a folder has the name without an extension.
                 (SCRIPT_ENDINGS.contains(&ending) && is_kept(&format!("{module}{other}")))
                     || is_kept(&format!("{folder}/index.{other}"))
-            });
+            }) || is_kept(&format!("{folder}/package.json"));
         }
         let is_package = matches!(name, "__init__.py" | "__init__.pyi");
         if is_package && !folder.is_empty() && is_kept(&format!("{folder}.py")) {

@@ -240,6 +240,8 @@ pub(super) struct BaseProject<'a> {
     pub(super) modules: BTreeMap<&'a str, Vec<&'a str>>,
     /// Files that the attempt removed.
     pub(super) removed: BTreeSet<&'a str>,
+    /// Files that the attempt added.
+    pub(super) added: BTreeSet<&'a str>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -277,6 +279,11 @@ impl<'a> BaseProject<'a> {
             removed: changes
                 .iter()
                 .filter(|change| change.after.is_none())
+                .map(|change| change.path)
+                .collect(),
+            added: changes
+                .iter()
+                .filter(|change| change.before.is_none())
                 .map(|change| change.path)
                 .collect(),
         };
@@ -612,7 +619,11 @@ impl<'a> BaseProject<'a> {
                 }
             };
         }
-        if let Some(merged) = merge_build_sources(change, &|path| self.is_source_of_work(path)) {
+        if let Some(merged) =
+            merge_build_sources(change, &|path| self.is_source_of_work(path), &|word| {
+                self.is_option_of_work(change.path, word)
+            })
+        {
             return match merged {
                 MergeResult::Same => None,
                 MergeResult::Merged(bytes) => {
@@ -718,7 +729,7 @@ impl<'a> BaseProject<'a> {
             .after
             .and_then(|bytes| std::str::from_utf8(bytes).ok());
         if self.is_test_with(path, text)
-            || self.declares_other_module(path)
+            || self.declares_other_module(path, text)
             || self.shadows_source(path)
             || is_installed(path)
             || self.made.contains(path)
@@ -737,6 +748,39 @@ impl<'a> BaseProject<'a> {
 }
 
 impl BaseProject<'_> {
+    /// Whether an option of a compiler names a library of the system, or a folder to or from which headers moved.
+    fn is_option_of_work(&self, build_file: &str, word: &str) -> bool {
+        if let Some(name) = word.strip_prefix("-l") {
+            let file = format!("lib{name}.");
+            let base = self.base.keys().map(String::as_str);
+            let mut paths = base.chain(self.added.iter().copied());
+            return !name.is_empty() && !paths.any(|path| name_of(path).starts_with(&file));
+        }
+        let folder = word.strip_prefix("-I").filter(|folder| !folder.is_empty());
+        let Some(folder) = folder.and_then(|folder| join(folder_of(build_file), folder)) else {
+            return false;
+        };
+        let is_header = |path: &&str| self.is_source_of_work(path) && path.contains(".h");
+        let base = self.base.keys().map(String::as_str);
+        let mut old = base.filter(|path| folder_of(path) == folder).peekable();
+        if old.peek().is_some() {
+            // No header is left.
+            let mut headers = old.filter(|path| path.contains(".h")).peekable();
+            return headers.peek().is_some()
+                && headers.all(|path| is_header(&path) && self.removed.contains(path));
+        }
+        let mut new = self
+            .added
+            .iter()
+            .filter(|path| folder_of(path) == folder)
+            .peekable();
+        let is_moved = |path: &str| {
+            let mut removed = self.removed.iter();
+            removed.any(|other| name_of(other) == name_of(path) && is_header(other))
+        };
+        new.peek().is_some() && new.all(|path| is_moved(path))
+    }
+
     /// Whether a path that a build file names is a source, and not a test's.
     fn is_source_of_work(&self, path: &str) -> bool {
         SourceLanguage::from_path(path) == Some(SourceLanguage::C)
