@@ -346,6 +346,8 @@ fn pyproject(path: &str) -> KeyOwner {
         | "tool.hatch" => KeyOwner::Mixed,
         // Plugins that pytest loads automatically.
         "project.entry-points.pytest11"
+        // Linters choose rules by the oldest supported version of the language.
+        | "project.requires-python"
         | "tool.uv.sources"
         | "tool.poetry.plugins"
         | "tool.pdm.scripts"

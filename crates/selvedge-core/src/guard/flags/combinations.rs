@@ -92,6 +92,11 @@ static COMBINATIONS: [Combination; 17] = [
         r"\x22[^\x22]*(?:deps/|deps\x22|--test-threads|--nocapture|libtest)",
     ),
     detection(
+        Rust,
+        r"\benv::var(?:_os)?\s*\(",
+        r"\x22[^\x22]*/deps\b[^\x22]*\x22|\x22[^\x22]*target/(?:debug|release)\b[^\x22]*\x22",
+    ),
+    detection(
         Go,
         r"\bos\.Executable\s*\(|\bdebug\.ReadBuildInfo\s*\(",
         r"\x22[^\x22]*[Tt]est[^\x22]*\x22",

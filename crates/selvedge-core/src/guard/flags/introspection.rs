@@ -49,7 +49,8 @@ static INTROSPECTIONS: [Introspection; 9] = [
         concat!(
             r"\bsys\._getframe\s*\(|\b(?:inspect\.(?:stack|getouterframes)|(?:inspect\.)?currentframe)\s*\(|\.f_back\b|\btraceback\.(?:extract|format|walk)_stack\s*\(",
             r"|\bsys\.(?:modules|meta_path|path_hooks|_current_frames|__std(?:out|err|in)__)\b|\bgc\.get_(?:objects|referrers)\s*\(|\bfaulthandler\.is_enabled\s*\(",
-            r"|\bgetLogger\s*\(\s*\)\.handlers\b|\b__main__\.|\bos\.getppid\s*\(|\bpsutil\.Process\b|\bsys\.gettrace\s*\(",
+            r"|\b(?:getLogger\s*\(\s*\)|logging\.root)\.handlers\b|\b__main__\.|\bos\.getppid\s*\(|\bpsutil\.Process\b|\bsys\.gettrace\s*\(",
+            r"|\btype\s*\(\s*sys\.std(?:in|out|err)\b|\bsys\.std(?:in|out|err)\.__class__|\bsys\.(?:__)?unraisablehook\b|\bthreading\.(?:__)?excepthook\b|\bwarnings\.filters\b",
         ),
         r"/proc/(?:self|thread-self|\d|\{|%|['\x22])|['\x22]ps['\x22]\s*,|['\x22]ps\s+-|\bfind_spec\s*\(\s*['\x22](?:_?pytest|pluggy|unittest|nose)",
         r"\bsys\.modules\s*(?:\[|\.get\s*\(|\.pop\s*\().*__(?:name|module|package|class)__|__(?:name|module|package)__\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\s*\[[^\]]*\]\s*=[^=]|\bdel\s+sys\.modules\b",
@@ -94,7 +95,7 @@ static INTROSPECTIONS: [Introspection; 9] = [
     ),
     introspection(
         Curly,
-        r"\bgetStackTrace\s*\(|\bStackWalker\b|\bStackTrace\s*\(|\bcurrentThread\s*\(\s*\)\.getName\s*\(|\bgetRuntimeMXBean\b|\bProcessHandle\.current\s*\(",
+        r"\bgetStackTrace\s*\(|\bStackWalker\b|\bStackTrace\s*\(|\bcurrentThread\s*\(\s*\)\.getName\s*\(|\bgetAllStackTraces\s*\(|\bgetRuntimeMXBean\b|\bProcessHandle\.current\s*\(",
         r"/proc/(?:self|\d|\x22)|\x22(?:java\.class\.path|sun\.java\.command)\x22",
         r"\bnull\b",
     ),
@@ -161,6 +162,10 @@ static TEST_FILES: Pattern = Pattern::new(concat!(
     r"\s*[\[(]+[^\n]{0,40}|\[\s+-[edfrs]\s*|\btest\s+-[edfrs]\s*)",
     r"['\x22`\s](?:[\w.{}$-]*/)*(?:(?:tests?|specs?|__tests__|testdata)(?:/[^'\x22`\s]*)?['\x22`\]\s]|(?:conftest\.py|pytest\.ini|test_\w+\.py|[\w-]+[._-](?:test|spec)\.[cm]?[jt]sx?|\w+_test\.go|\w+_spec\.rb|phpunit\.xml|\.rspec|[\w-]+[_-]tests?)['\x22`\s])",
 ));
+/// Generators of projects create files of tests.
+static CREATES: Pattern = Pattern::new(
+    r"\.(?:mkdir|touch|write_text|write_bytes|writelines)\s*\(|\b(?:makedirs|mkdirSync|writeFileSync|create_dir(?:_all)?|MkdirAll|WriteFile)\s*\(|\bfs::write\s*\(",
+);
 /// The environment or a folder as a whole, searched for what runners set, or for tests.
 static SEARCHED: Pattern = Pattern::new(
     r"\bos\.environ\b(?:[^.\[]|\.(?:keys|items|copy)|$)|\b(?:keys|entries|values)\s*\(\s*process\.env\b|\bin\s+process\.env\b|\bos\.Environ\s*\(|\bENV\.(?:keys|any\?|each|find|key\?|to_h)|\benv::vars(?:_os)?\s*\(|\bgetenv\s*\(\s*\)|\bextern\s+char\s*\*\*\s*environ\b|\bSystem\.getenv\s*\(\s*\)|\b(?:listdir|scandir|iterdir|readdir(?:Sync)?|ReadDir|[ir]?glob(?:Sync)?|Glob)\s*\(|\bDir(?:\.\w+|\s*\[)",
@@ -258,9 +263,9 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     }
     if !is_entry {
         found.extend(
-            lines
-                .iter()
-                .filter(|line| TEST_FILES.is_match(text(**line))),
+            lines.iter().filter(|line| {
+                TEST_FILES.is_match(text(**line)) && !CREATES.is_match(code(**line))
+            }),
         );
     }
     let what = "decides by how the process runs (call stack, command line, loaded modules, files of tests), as code that detects tests does";

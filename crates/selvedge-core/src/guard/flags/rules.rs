@@ -57,7 +57,7 @@ use RuleScope::{Libraries, Sources};
 #[rustfmt::skip]
 static RULES: [LineRule; 81] = [
     // Ends the process with success before the runner has a result.
-    rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\(.*_exit"),
+    rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\((?:.*(?:\bos\.|[(,\s]))?_exit\b"),
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
     rule(Python, Libraries, Text, FindingKind::EarlyExit, Strong, r"\bgetattr\s*\(\s*(?:os|sys)\s*,\s*['\x22_+ ]*(?:_?exit|_?e['\x22])"),
     rule(JavaScript, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bprocess\.(?:exit|reallyExit)\s*\(\s*0?\s*\)|\bprocess\.exitCode\s*=\s*(?:0|undefined|null)\b|\bDeno\.exit\s*\(\s*0?\s*\)"),
@@ -90,6 +90,7 @@ static RULES: [LineRule; 81] = [
     rule(JavaScript, Sources, Text, FindingKind::RunnerPatched, Strong, r"\[\s*['\x22`](?:describe|it|test|expect|beforeEach|afterEach|assert)['\x22`]\s*\]\s*=[^=]|\bFunction\s*\(\s*['\x22`]return this['\x22`]"),
     rule(C, Sources, Text, FindingKind::TestDetection, Strong, r"\x22(?:MAKELEVEL|MAKEFLAGS|MFLAGS|CTEST_\w+|GTEST_\w+)\x22"),
     rule(Rust, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bmacro_rules!\s*(?:assert|assert_eq|assert_ne|panic|debug_assert)\b"),
+    rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bf_(?:globals|locals|builtins)\s*(?:\[[^\]]*\]\s*=[^=]|\.\s*(?:update|setdefault|pop|clear|__setitem__)\s*\()|^\s*def\s+load_tests\s*\("),
     rule(Ruby, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bclass\s+RSpec\b|\bmodule\s+(?:RSpec|Minitest)\b|\bRSpec::(?:Core|Expectations|Matchers)\b.*(?:class_eval|prepend|define_method)|^\s*def\s+assert(?:_equal)?\b"),
     rule(Ruby, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bARGV\.(?:replace|push|unshift|concat|clear)\b|\bARGV\s*<<|\bclass\s+(?:::)?(?:Minitest|Test::Unit|RSpec)\b"),
     rule(Curly, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*package\s+(?:org\.junit|org\.testng|org\.assertj|org\.hamcrest|org\.mockito|org\.opentest4j|junit\.framework)\b"),
@@ -112,7 +113,9 @@ static RULES: [LineRule; 81] = [
     rule(JavaScript, Sources, Text, FindingKind::TestDetection, Strong, r"\bglobal(?:This)?\s*\[\s*['\x22`](?:\w*['\x22`]\s*\+|(?:describe|it|test|expect|jest|vi|suite|before|after|beforeEach|afterEach)['\x22`])|['\x22`](?:describe|it|test|expect|jest|vi|suite|beforeEach|afterEach)['\x22`]\s+in\s+(?:global|globalThis|self|window)\b|\bglobal(?:This)?\s*\??\.\s*(?:describe|it|expect|jest|vi|beforeEach|afterEach)\b|\bSymbol\.for\s*\(\s*['\x22`][^'\x22`]*(?:jest|vitest|expect|mocha)|\bnpm_(?:lifecycle_\w+|command)\b|\bNODE_(?:V8_COVERAGE|CHANNEL_FD|UNIQUE_ID)\b|\bTINYPOOL_\w+|\bMODE\b['\x22\]]*\s*={2,3}\s*['\x22`]test\b"),
     rule(JavaScript, Libraries, Text, FindingKind::TestDetection, Strong, r"\bnpm_(?:execpath|node_execpath|package_json)\b|\bINIT_CWD\b|\bprocess\.env(?:\.|\[['\x22`])TEST\b"),
     rule(JavaScript, Sources, Text, FindingKind::TestDetection, Weak, r"NODE_ENV['\x22\]]*\s*!==?\s*['\x22`]test|import\.meta\.vitest"),
-    rule(Rust, Sources, Code, FindingKind::TestDetection, Strong, r"\bcfg!\s*\(\s*(?:not\s*\(\s*)?test\b|#!?\[cfg\s*\(\s*not\s*\(\s*test\s*\)"),
+    rule(Rust, Sources, Code, FindingKind::TestDetection, Strong, r"\bcfg!\s*\([^){]*\btest\b|#!?\[cfg\s*\([^\]]*\bnot\s*\([^)\]]*\btest\b|#!?\[cfg\s*\([^\]]*\bdebug_assertions\b|#!?\[cfg_attr\s*\(.*\btest\b.*,\s*(?:path\s*=|cfg\s*\()"),
+    rule(Rust, Libraries, Text, FindingKind::TestDetection, Strong, r"(?:\b(?:if|match|while)\b.*)?\benv::var(?:_os)?\s*\(\s*\x22CARGO(?:_MANIFEST_\w+)?\x22\s*\)\s*\.(?:is_\w+|map_or\w*|and_then)\s*\(|\b(?:if|match|while)\b.*\benv::var(?:_os)?\s*\(\s*\x22CARGO(?:_MANIFEST_\w+)?\x22"),
+    rule(Python, Sources, Text, FindingKind::TestDetection, Strong, r"['\x22][^'\x22]*\btests?\b[^'\x22]*['\x22].*\bin\s+sys\.path\b|\bin\s+sys\.path\b.*['\x22][^'\x22]*\btests?\b"),
     rule(Rust, Sources, Text, FindingKind::TestDetection, Strong, r"\x22(?:NEXTEST\w*|RUST_TEST_\w+|CARGO_TARGET_TMPDIR)\x22"),
     rule(Go, Sources, Text, FindingKind::TestDetection, Strong, r"\btesting\.(?:Testing|CoverMode)\s*\(|\bflag\.Lookup\s*\(\s*\x22test\.|os\.Args\[0\].*test"),
     rule(Ruby, Sources, Code, FindingKind::TestDetection, Strong, r"\bdefined\?\s*\(?\s*(?:RSpec|Minitest|Test::Unit)"),
@@ -124,7 +127,7 @@ static RULES: [LineRule; 81] = [
     rule(Elixir, Sources, Code, FindingKind::TestDetection, Weak, r"\bMix\.env\s*\(?\)?\s*==\s*:test|\bProcess\.whereis\s*\(\s*ExUnit"),
     rule(Curly, Sources, Text, FindingKind::TestDetection, Strong, r"\x22(?:surefire\.[\w.]+|org[./](?:junit|testng|mockito)\b[^\x22]*)\x22|\x22(?:sun\.java\.command|java\.class\.path)\x22.*(?i:surefire|junit|test)"),
     rule(C, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:program_invocation(?:_short)?_name|__progname|getprogname\s*\().*\x22[^\x22]*test|/proc/self/(?:exe|cmdline|comm)\b.*test|\bgetenv\s*\(\s*\x22(?:MAKELEVEL|MAKEFLAGS|CTEST_\w+|GTEST_\w+)\x22"),
-    rule(Curly, Sources, Text, FindingKind::TestDetection, Strong, r"getStackTrace\(\).*(?:junit|Test)|Class\.forName\s*\(\s*\x22org\.(?:junit|testng)"),
+    rule(Curly, Sources, Text, FindingKind::TestDetection, Strong, r"getStackTrace\(\).*(?:junit|Test)|Class\.forName\s*\(\s*\x22org\.(?:junit|testng)|\b(?:getResource\w*|getSystemResource\w*|forName|loadClass)\s*\(\s*\x22[\w./$]*[a-z\d]Tests?(?:\.class)?\x22|\x22(?:[^\x22]*/)?(?:test-classes|surefire-reports)\b|\x22(?:MAVEN_CMD_LINE_ARGS|MAVEN_PROJECTBASEDIR|SUREFIRE\w*)\x22"),
     rule(Python, Libraries, Text, FindingKind::TestDetection, Strong, r"['\x22](?:PYTEST_(?:ADDOPTS|PLUGINS)|EncodedFile)['\x22]|\b(?:environ|getenv)\b[^\n]{0,8}['\x22]CI['\x22]|\.get\s*\(\s*['\x22]CI['\x22]|['\x22]CI['\x22]\s+(?:not\s+)?in\s+(?:os\.)?environ"),
     rule(JavaScript, Libraries, Text, FindingKind::TestDetection, Strong, r"\bprocess\.env(?:\.(?:CI|NODE_OPTIONS)\b|\[['\x22`](?:CI|NODE_OPTIONS)['\x22`]\])"),
     rule(C, Sources, Text, FindingKind::TestDetection, Strong, r"\b__has_include\s*\(\s*[\x22<][^\x22>]*(?:test|check|unity|cmocka|criterion|munit|catch|gmock)[^\x22>]*[\x22>]"),

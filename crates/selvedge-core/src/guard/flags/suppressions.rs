@@ -13,14 +13,14 @@ use crate::model::{FindingKind, FindingSeverity};
 pub struct KnownDiagnostic {
     /// As the tool wrote it.
     pub file: String,
-    /// Counted from 1.
+    /// Counted from 1; 0 for a message about the whole file, as formatters write them.
     pub line: u32,
     /// The message, which may quote names.
     pub message: String,
 }
 
 static IN_COMMENTS: Pattern = Pattern::new(concat!(
-    r"#\s*(?:noqa|type:\s*ignore|pylint:\s*disable|pragma:\s*no cover|nosec|mypy:|pyright:|ruff:|flake8:|fmt:\s*(?:off|skip))",
+    r"#\s*(?:noqa|type:\s*ignore|pylint:\s*disable|pragma:\s*no cover|nosec|mypy:|pyright:|ruff:|flake8:|fmt:\s*(?:off|skip)|isort:\s*(?:off|skip)|yapf:\s*disable)",
     r"|eslint-disable|/\*\s*eslint\s+[\w@/-]+\s*:|@ts-(?:ignore|nocheck|expect-error)|biome-ignore|prettier-ignore|(?:istanbul|c8|v8) ignore|oxlint-disable",
     r"|//\s*(?:nolint|#nosec|lint:ignore)|rubocop:disable|:nocov:|standard:disable",
     r"|phpcs:(?:ignore|disable)|@phpstan-ignore|@psalm-suppress|@codeCoverageIgnore|NOSONAR",
@@ -28,10 +28,21 @@ static IN_COMMENTS: Pattern = Pattern::new(concat!(
 static ATTRIBUTE: Pattern = Pattern::new(
     r"#!?\[(?:allow|expect)\s*\(|#!?\[(?:rustfmt::skip|coverage\s*\(\s*off)|\bassert\s+not\s+(?:typing\.)?TYPE_CHECKING\b|@SuppressWarnings|@Suppress\b|#pragma\s+warning\s+disable",
 );
-/// Types that accept any value, such as `any`: they hide errors from a type checker.
+/// Types that accept any value, such as `any`, and casts: they hide errors from a type checker.
 static ANY_TYPE: Pattern = Pattern::new(
-    r"\bcast\s*\(\s*['\x22]?Any\b|\bas\s+(?:any|never|unknown)\b|:\s*[Aa]ny\b|@(?:\w+\.)?no_type_check\b",
+    r"\bcast\s*\(|\bas\s+(?:any|never|unknown)\b|:\s*[Aa]ny\b|@(?:\w+\.)?no_type_check\b",
 );
+/// A cast around a value.
+static CAST: Pattern = Pattern::new(
+    r"\bcast\s*\(\s*[^,()]*,\s*([^()]*)\)|\s+as\s+(?:any|never|unknown)\b(?:\s+as\s+[\w.<>\[\]]+)?",
+);
+/// Comments and attributes that make formatters skip code.
+static UNFORMATTED: Pattern = Pattern::new(
+    r"fmt:\s*(?:off|skip)|yapf:\s*disable|prettier-ignore|biome-ignore\s+format|rustfmt::skip|clang-format\s+off|dprint-ignore",
+);
+/// Branches that a type checker reads or does not read; `MYPY` is a constant that only mypy takes for true.
+static CHECKER_BRANCH: Pattern =
+    Pattern::new(r"^\s*if\s+(?:not\s+)?(?:typing\.)?(?:TYPE_CHECKING|MYPY)\s*:");
 /// TypeScript's `x!`, which removes "may be missing" from a type.
 static NULL_ASSERTION: Pattern = Pattern::new(r"[\w)\]]!(?:[^=\w]|$)");
 /// TypeScript's `x as T` and `<T>x`.
@@ -40,7 +51,7 @@ static TYPE_ASSERTION: Pattern = Pattern::new(
 );
 /// Suppressions that apply to a whole file.
 static WHOLE_FILE: Pattern = Pattern::new(
-    r"@ts-nocheck|^\s*assert\s+not\s+(?:typing\.)?TYPE_CHECKING|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint(?:-disable\b|\s+[\w@/-]+\s*:)|phpcs:ignoreFile|rubocop:disable",
+    r"@ts-nocheck|^\s*assert\s+not\s+(?:typing\.)?TYPE_CHECKING|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|^\s*#\s*isort:\s*(?:off|skip)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint(?:-disable\b|\s+[\w@/-]+\s*:)|phpcs:ignoreFile|rubocop:disable",
 );
 
 /// Declarations of what is defined elsewhere, for a type checker only.
@@ -110,6 +121,9 @@ pub(super) fn flags(
         .filter_map(|it| file.line_before(usize::try_from(it.line).ok()?.checked_sub(1)?))
         .map(strip_comment)
         .collect();
+    let is_file_reported = diagnostics
+        .iter()
+        .any(|it| it.line == 0 && is_same_file(&it.file, file.path));
     let flag = |&line: &usize| {
         let code = file.new.code.get(line).map_or("", String::as_str);
         let comment = file.new.comments.get(line).map_or("", String::as_str);
@@ -126,14 +140,15 @@ pub(super) fn flags(
         let text = file.line_now(line).unwrap_or_default();
         let next = file.line_now(line + 1).unwrap_or_default();
         let is_reported = |line: &str| {
-            let plain = |line: &str| strip_comment(line).replace('!', "");
+            let plain = strip_cast;
             let same = |reported: &&&str| {
                 plain(reported) == plain(line)
                     || assignment_target(reported) == assignment_target(line)
             };
             !strip_comment(line).is_empty() && reported.iter().any(|it| same(&it))
         };
-        let hides_file = !reported.is_empty() && WHOLE_FILE.is_match(text);
+        let hides_file = (!reported.is_empty() && WHOLE_FILE.is_match(text))
+            || (is_file_reported && UNFORMATTED.is_match(text));
         if is_reported(text) || is_reported(next) || hides_file {
             let what =
                 "suppresses what a linter or a type checker reported here instead of fixing it";
@@ -164,7 +179,62 @@ pub(super) fn flags(
             what,
         )
     });
-    added.iter().filter_map(flag).chain(declared).collect()
+    let unread = added.iter().filter(|line| {
+        let unread = lines_without_check(file, **line);
+        unread
+            .iter()
+            .any(|line| reported.contains(&strip_comment(line)))
+    });
+    let unread = unread.map(|line| {
+        let what = "keeps what a type checker had reported in a branch that it does not read";
+        Flag::new(
+            Some(*line),
+            FindingKind::Suppression,
+            FindingSeverity::Strong,
+            what,
+        )
+    });
+    let flags = added.iter().filter_map(flag);
+    flags.chain(declared).chain(unread).collect()
+}
+
+/// The lines of a branch that type checkers do not read: the `else` of `if TYPE_CHECKING`, and `if not TYPE_CHECKING`.
+fn lines_without_check<'a>(file: &ChangedLines<'a>, branch: usize) -> Vec<&'a str> {
+    let code = |line: usize| file.new.code.get(line).map(String::as_str);
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let Some(head) = code(branch).filter(|head| CHECKER_BRANCH.is_match(head)) else {
+        return Vec::new();
+    };
+    let mut is_unread = head.contains(" not ");
+    let mut lines = Vec::new();
+    for line in branch + 1.. {
+        let Some(text) = code(line) else { break };
+        if text.trim().is_empty() {
+            continue;
+        }
+        if indent(text) <= indent(head) {
+            is_unread = !is_unread && text.trim_start().starts_with("else");
+            if !is_unread {
+                break;
+            }
+        } else if is_unread {
+            lines.extend(file.line_now(line));
+        }
+    }
+    lines
+}
+
+/// The line without its comment, layout, casts and the parentheses that they need.
+fn strip_cast(line: &str) -> String {
+    let line = strip_comment(line);
+    let plain = CAST
+        .regex()
+        .map(|cast| cast.replace_all(line, "$1"))
+        .unwrap_or_else(|| line.into());
+    plain
+        .chars()
+        .filter(|it| !it.is_whitespace() && !matches!(it, '!' | '(' | ')'))
+        .collect()
 }
 
 /// Whether the line is a reported one with a type assertion.
