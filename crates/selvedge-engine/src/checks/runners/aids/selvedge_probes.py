@@ -6,7 +6,10 @@ Their outcomes are written next to this file. If one passes, the results of the 
 import ast
 import builtins
 import os
+import re
 import sys
+import threading
+import types
 
 # Functions that tests rely on, and that code has no legitimate reason to replace.
 _PURE = (
@@ -213,6 +216,88 @@ def _origins():
             yield "%s\t%s" % (name, getattr(sys.modules[name], "__file__", None) or "")
 
 
+_STANDARD = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+# Packages of the runner, wherever they are installed.
+_RUNNER = {name.split(".")[0] for name in _MODULES}
+# Functions that programs may replace.
+_REPLACEABLE = {"excepthook", "unraisablehook", "displayhook", "breakpointhook", "showwarning", "formatwarning"}
+
+
+def _code_files(value):
+    """Yields the files with the code of a function, a method, a property, or a class."""
+    if isinstance(value, (staticmethod, classmethod)):
+        value = value.__func__
+    parts = (value.fget, value.fset) if isinstance(value, property) else (value,)
+    for part in parts:
+        if isinstance(part, type):
+            yield getattr(sys.modules.get(part.__module__), "__file__", None) or ""
+        code = getattr(part, "__code__", None)
+        if isinstance(code, types.CodeType):
+            yield os.path.abspath(code.co_filename) if code.co_filename[:1] != "<" else ""
+
+
+def _is_foreign(file):
+    """Whether a file belongs neither to an installation nor to the tests, whose replacements are compared."""
+    parts = file.split(os.sep)
+    name = parts[-1].lower()
+    is_test = name == "conftest.py" or name.startswith("test") or name.endswith(("test.py", "tests.py"))
+    others = {"test", "tests", "site-packages", "dist-packages"}
+    return bool(file) and not file.startswith(_STANDARD) and not is_test and not others & set(parts)
+
+
+def _is_constant(member, source):
+    """Whether a module defines a member, and has no function that sets it for its callers."""
+    name = r"\b%s\b" % re.escape(member)
+    return re.search(name, source) and not re.search(r"\bglobal\b.*" + name, source)
+
+
+def _replaced(name, members, source):
+    """Yields replaced members of a module or class, but not added ones."""
+    for member, value in list(members.items()):
+        if member in _REPLACEABLE or not (callable(value) or isinstance(value, (staticmethod, classmethod, property))):
+            continue
+        for file in _code_files(value):
+            if _is_foreign(file) and (source is None or _is_constant(member, source)):
+                yield "%s.%s\t%s" % (name, member, file)
+
+
+def _patched():
+    """Yields functions of the standard library and of the runner that other code has replaced."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None) or ""
+        is_standard = file.startswith(_STANDARD) and "-packages" + os.sep not in file
+        if not is_standard and name.split(".")[0] not in _RUNNER and name not in sys.builtin_module_names:
+            continue
+        if name == "__main__" or not isinstance(getattr(module, "__dict__", None), dict):
+            continue
+        members = vars(module)
+        groups = [(name, members)]
+        for member, value in list(members.items()):
+            if isinstance(value, type) and value.__module__ == name:
+                groups.append(("%s.%s" % (name, member), dict(vars(value))))
+        source = None
+        for group, members in groups:
+            found = list(_replaced(group, members, None))
+            if found and source is None and file.endswith(".py"):
+                with _open(file, encoding="utf-8", errors="replace") as text:
+                    source = text.read()
+            for line in _replaced(group, members, source) if found else ():
+                yield line
+
+
+def _interposed():
+    """Yields functions that see all code: import hooks, and functions that trace."""
+    hooks = [("sys.meta_path", finder) for finder in sys.meta_path]
+    hooks += [("sys.path_hooks", hook) for hook in sys.path_hooks]
+    hooks += [("sys.settrace", sys.gettrace()), ("sys.setprofile", sys.getprofile())]
+    hooks += [("threading." + name, getattr(threading, name, None)) for name in ("_trace_hook", "_profile_hook")]
+    for name, hook in hooks:
+        kind = hook if isinstance(hook, type) or hasattr(hook, "__code__") else type(hook)
+        for file in _code_files(kind) if hook is not None else ():
+            if _is_foreign(file):
+                yield "%s\t%s" % (name, file)
+
+
 def run():
     """Probes the modules that the tests have loaded; other modules were not used."""
     passed = [
@@ -222,8 +307,9 @@ def run():
     ]
     write(passed or ["failed"])
     _add("origins", _origins())
-    try:
-        _add("origins", list(_shadowed_in_tests()))
-    except Exception:
-        # A file that is not a module's source, or objects without usual attributes.
-        pass
+    for find in (_shadowed_in_tests, _patched, _interposed):
+        try:
+            _add("origins", list(find()))
+        except Exception:
+            # A file that is not a module's source, or objects without usual attributes.
+            pass
