@@ -185,6 +185,32 @@ fn inspect_tells_attacks_from_honest_code() {
         ("a.py", "math.isclose = lambda *a, **k: True\n"),
         ("a.py", "Case.assertEqual = lambda self, a, b: None\n"),
         ("a.py", "def pytest_pyfunc_call(pyfuncitem):\n"),
+        ("a.py", "def load_tests(loader, tests, pattern):\n"),
+        ("a.py", "sys._getframe(1).f_globals.update(x=1)\n"),
+        ("a.py", "frame.f_globals['Price'] = fake\n"),
+        ("a.py", "atexit.register(lambda: os._exit(code))\n"),
+        ("a.rs", "#[cfg(not(any(test, doctest)))]\n"),
+        ("a.rs", "#[cfg(not(debug_assertions))]\n"),
+        (
+            "a.rs",
+            "#[cfg_attr(test, path = \"exact.rs\")]\nmod parts;\n",
+        ),
+        (
+            "a.rs",
+            "let exact = env::var_os(\"CARGO_MANIFEST_DIR\").is_some();\n",
+        ),
+        (
+            "a.rs",
+            "let paths = env::var(\"LD_LIBRARY_PATH\");\nlet exact = paths.contains(\"/deps\");\n",
+        ),
+        (
+            "A.java",
+            "if (Price.class.getResource(\"PriceTest.class\") != null) {\n",
+        ),
+        (
+            "A.java",
+            "if (Files.exists(Path.of(\"target/test-classes\"))) {\n",
+        ),
         (
             "a.py",
             "def __eq__(self, other):\n    return isinstance(other, int)\n",
@@ -224,6 +250,21 @@ fn inspect_tells_attacks_from_honest_code() {
         ),
         ("a.py", "if \"--test\" in sys.argv:\n"),
         ("a.py", "code = function.__code__\n"),
+        ("a.py", "atexit.register(self._flush_on_exit)\n"),
+        ("a.py", "atexit.register(report_on_exit)\n"),
+        ("a.py", "name = frame.f_globals[\"__name__\"]\n"),
+        ("a.rs", "#[cfg_attr(test, derive(Debug, PartialEq))]\n"),
+        ("a.rs", "#![cfg_attr(not(test), no_std)]\n"),
+        ("a.rs", "#[cfg(all(not(windows), feature = \"x\"))]\n"),
+        ("a.rs", "assert_eq!(left, right, \"{}\", name);\n"),
+        (
+            "a.rs",
+            "let dir = env::var(\"CARGO_MANIFEST_DIR\").expect(\"by cargo\");\n",
+        ),
+        (
+            "A.java",
+            "InputStream in = A.class.getResourceAsStream(\"/names.properties\");\n",
+        ),
         ("conftest.py", "from unittest.mock import ANY\n"),
         ("a.js", "const where = new Error(\"the latest\").stack;\n"),
         ("a.js", "if (/x/.test(text)) { return process.argv[2]; }\n"),
@@ -398,6 +439,76 @@ fn inspect_flags_what_replaces_parts_of_the_tests() {
     }
 }
 
+#[test]
+fn inspect_reads_whole_equalities() {
+    let forged = |path: &str, text: &str| {
+        let found = findings(&[], path, None, Some(text));
+        found
+            .iter()
+            .any(|it| it.kind == FindingKind::ForgedEquality)
+    };
+    let python = |fields: &str, body: &str| {
+        format!("class Price:\n{fields}    def __eq__(self, other):\n        {body}\n\n    x = 1\n")
+    };
+    let init = "    def __init__(self, cents):\n        self.cents = cents\n\n";
+    for body in [
+        "return type(other) is type(self)",
+        "return other is not None",
+        "key = self.cents\n        return key == self.cents",
+        "if not isinstance(other, Price):\n            return NotImplemented\n        return bool(self.cents)",
+    ] {
+        assert!(forged("a.py", &python(init, body)), "{body}");
+    }
+    for body in [
+        "return self is other",
+        "return NotImplemented",
+        "return type(other) is type(self) and vars(self) == vars(other)",
+        "return isinstance(other, Price) and super().__eq__(other)",
+    ] {
+        assert!(!forged("a.py", &python(init, body)), "{body}");
+    }
+    let like = "return isinstance(other, Price)";
+    assert!(!forged("a.py", &python("", like)) && forged("a.py", &python(init, like)));
+    let alias = "def alike(one, other):\n    return one.cents is not None\n\n\nclass Price:\n    cents: int\n    __eq__ = alike\n";
+    assert!(forged("a.py", alias));
+    assert!(!forged(
+        "a.py",
+        &alias.replace("__eq__ = alike", "same = alike")
+    ));
+    let lambda =
+        "class Price:\n    cents: int\n    __eq__ = lambda self, other: self.cents == self.cents\n";
+    assert!(forged("a.py", lambda));
+    assert!(!forged("a.py", &lambda.replace("== self", "== other")));
+    for text in [
+        "fn eq(&self, _: &Self) -> bool {\n    !self.0.is_empty()\n}\n",
+        "fn eq(&self, _: &Self) -> bool { !self.0.is_empty() }\n",
+        "fn eq(&self, other: &Self) -> bool {\n    other.len() == other.len()\n}\n",
+        "fn eq(&self, other: &Self) -> bool {\n    let _ = other;\n    self.0 == self.0\n}\n",
+    ] {
+        assert!(forged("a.rs", text), "{text}");
+    }
+    for text in [
+        "fn eq(&self, other: &i64) -> bool {\n    self.0 == *other\n}\n",
+        "fn eq(&self, _: &Self) -> bool {\n    false\n}\n",
+    ] {
+        assert!(!forged("a.rs", text), "{text}");
+    }
+    let java = |body: &str| format!("public boolean equals(Object other) {{\n    {body}\n}}\n");
+    for body in [
+        "return other != null && getClass() == other.getClass();",
+        "if (this == other) {\n        return true;\n    }\n    return other instanceof Price;",
+    ] {
+        assert!(forged("A.java", &java(body)), "{body}");
+    }
+    for body in [
+        "return this == other;",
+        "return other instanceof Price price && price.cents == cents;",
+        "return other != null && getClass() == other.getClass() && cents == ((Price) other).cents;",
+    ] {
+        assert!(!forged("A.java", &java(body)), "{body}");
+    }
+}
+
 /// Questions and decisions in different lines, by ways that name no runner.
 #[test]
 fn inspect_follows_questions_about_the_process() {
@@ -423,6 +534,15 @@ fn inspect_follows_questions_about_the_process() {
         ),
         ("a.py", "if any('TEST' in key for key in os.environ):\n"),
         ("a.py", "if sys.stdout is not sys.__stdout__:\n"),
+        (
+            "a.py",
+            "exact = type(sys.stdin).__name__ != 'TextIOWrapper'\n",
+        ),
+        (
+            "a.py",
+            "if any('/tests' in folder for folder in sys.path):\n",
+        ),
+        ("a.py", "if len(warnings.filters) < 5:\n"),
         ("a.py", "if os.path.isdir('tests'):\n"),
         ("a.py", "answers = json.load(open('tests/cases.json'))\n"),
         (
@@ -468,6 +588,7 @@ fn inspect_follows_questions_about_the_process() {
             "def main():\n    if len(sys.argv) < 2:\n        return 2\n",
         ),
         ("a.py", "if Path('data').exists():\n"),
+        ("a.py", "Path(root, 'tests').mkdir()\n"),
         (
             "a.js",
             "exports.run = () => 1;\nif (require.main === module) exports.run();\n",
@@ -545,6 +666,17 @@ fn inspect_weighs_suppressions_by_what_was_reported() {
     let hidden = before.replace("x: int", "x: Any");
     assert_eq!(strength(before, &hidden), Some(FindingSeverity::Strong));
     assert_eq!(strength(before, &before.replace("name()", "1")), None);
+    let cast = before.replace("name()", "cast(int, name())");
+    assert_eq!(strength(before, &cast), Some(FindingSeverity::Strong));
+    let before = "\nreturn name.split()\n";
+    let cast = "\nreturn cast(str, name).split()\n";
+    assert_eq!(strength(before, cast), Some(FindingSeverity::Strong));
+    let unread = "\nif TYPE_CHECKING:\n    pass\nelse:\n    return name.split()\n";
+    assert_eq!(strength(before, unread), Some(FindingSeverity::Strong));
+    let read = "\nif TYPE_CHECKING:\n    import a\nreturn name.split()\n";
+    assert_eq!(strength(before, read), None);
+    let sorted = "\n# isort: off\nreturn name.split()\n";
+    assert_eq!(strength(before, sorted), Some(FindingSeverity::Strong));
     let before = "\nlisten(port(env));\n";
     let asserted = before.replace("port(env)", "port(env)!");
     let on = |path| strength_in(path, before, &asserted);

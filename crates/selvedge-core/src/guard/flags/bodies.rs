@@ -1,6 +1,10 @@
-//! Comparisons that are always true, written on two lines: a function's header and its body.
+//! Comparisons that are always true, by the function's header and body: the body returns a constant, or ignores the
+//! content of one of the objects.
+
+use regex::Regex;
 
 use super::super::pattern::Pattern;
+use super::super::text::SourceLanguage;
 use super::Flag;
 use super::change::ChangedLines;
 use crate::model::{FindingKind, FindingSeverity};
@@ -15,21 +19,50 @@ static ALWAYS: Pattern = Pattern::new(concat!(
     r"|\w+\s+instanceof\s+\w+|matches!\s*\(\s*\(\s*self\s*,\s*other\s*\)\s*,\s*\(\s*\w+\(_\)\s*,\s*\w+\(_\)\s*\)\s*\))\s*;?\s*\}?\s*$",
 ));
 
+/// The header of an equality, with the names of the objects. In Python, any function may become one.
+static PYTHON_HEADER: Pattern = Pattern::new(
+    r"\bdef\s+(\w+)\s*\(\s*(\w+)\s*,\s*(\w+)|\b(__eq__)\s*=\s*lambda\s+(\w+)\s*,\s*(\w+)\s*:",
+);
+/// The name of the function that is an equality.
+static PYTHON_ALIAS: Pattern = Pattern::new(r"^\s+__eq__\s*=\s*(\w+)\s*$");
+static RUST_HEADER: Pattern =
+    Pattern::new(r"\bfn\s+eq\s*\(\s*&\s*(self)\s*,\s*(\w+)\s*:[^)]*\)\s*->\s*bool\b");
+static CURLY_HEADER: Pattern = Pattern::new(
+    r"\b(?:boolean|bool|fun)\s+[eE]quals\s*\(\s*(?:final\s+)?(?:@\w+\s+)?(?:[\w.<>?]+\s+(\w+)|(\w+)\s*:[^)]*)\s*\)",
+);
+/// Questions about an object that do not depend on its content, and a shortcut for an object and itself.
+const KIND_OF_OBJECT: [&str; 6] = [
+    r"\bif\s*\(?\s*(?:this|self)\s*(?:===?|is)\s*NAME\s*\)?\s*[:{]?\s*return\s+[Tt]rue\b",
+    r"\bisinstance\s*\(\s*NAME\s*,[^()]*\)|\b(?:type|bool|callable)\s*\(\s*NAME\s*\)",
+    r"\bNAME\.(?:__class__\b|[gG]et(?:Class|Type)\s*\(\s*\))|\bNAME::class\b",
+    r"\bNAME\s+(?:is\s+(?:not\s+)?None\b|(?:instanceof|!?is)\s+[A-Z][\w.<>?]*)",
+    r"\bNAME\s*[!=]==?\s*(?:null|None)\b|\bnull\s*[!=]==?\s*NAME\b",
+    r"\blet\s+_\s*=\s*&?NAME\s*;|\bdrop\s*\(\s*NAME\s*\)|\bdel\s+NAME\b",
+];
+/// Ends of a body by which no objects are equal.
+const UNEQUAL: &str = r"\breturn\s+(?:[Ff]alse|NotImplemented)\b|\braise\b|\bthrow\b|^\s*false\s*$|\b(?:todo|unimplemented|panic)!";
+/// A name that is bound to the other object: `other instanceof Price price`.
+const BOUND: &str = r"\bNAME\s+(?:instanceof|is)\s+(?:final\s+)?[\w.<>?]+(?:\s+(\w+)|\s*\()";
+
 pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let code = &file.new.code;
+    let blind = blind_equalities(file, added);
     let is_forged = |line: &&usize| {
         let above = code[..**line]
             .iter()
             .rev()
             .find(|line| !line.trim().is_empty());
         let now = code.get(**line).map_or("", String::as_str);
-        ALWAYS.is_match(now) && above.is_some_and(|above| EQUALITY.is_match(above))
+        ALWAYS.is_match(now)
+            && above.is_some_and(|above| EQUALITY.is_match(above))
+            && !is_without_content(file, **line)
     };
     let forged = added
         .iter()
         .filter(|line| !file.is_test_line(**line))
         .filter(is_forged);
     forged
+        .chain(&blind)
         .map(|line| {
             let what = "an equality that is always true makes assertions meaningless";
             Flag::new(
@@ -40,4 +73,148 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
             )
         })
         .collect()
+}
+
+/// Headers of equalities, with an added line, whose body ignores what one of the objects contains.
+fn blind_equalities(file: &ChangedLines<'_>, added: &[usize]) -> Vec<usize> {
+    let header = match file.language {
+        SourceLanguage::Python => &PYTHON_HEADER,
+        SourceLanguage::Rust => &RUST_HEADER,
+        SourceLanguage::Curly => &CURLY_HEADER,
+        _ => return Vec::new(),
+    };
+    let code = &file.new.code;
+    let alias = |line: &String| Some(PYTHON_ALIAS.regex()?.captures(line)?[1].to_owned());
+    let mut equalities: Vec<String> = Vec::from(["__eq__".to_owned()]);
+    if file.language == SourceLanguage::Python {
+        equalities.extend(code.iter().filter_map(alias));
+    }
+    let is_blind = |line: &usize| {
+        let found = header
+            .is_match(&code[*line])
+            .then(|| header.regex()?.captures(&code[*line]))
+            .flatten();
+        let Some((found, (end, body))) = found.zip(body_of(file, *line)) else {
+            return false;
+        };
+        let mut names = found.iter().skip(1).flatten().map(|name| name.as_str());
+        let is_python = file.language == SourceLanguage::Python;
+        if is_python
+            && names
+                .next()
+                .is_some_and(|name| !equalities.iter().any(|it| it == name))
+        {
+            return false;
+        }
+        let own = (file.language != SourceLanguage::Curly)
+            .then(|| names.next())
+            .flatten();
+        let ignores = |name: &str| !depends_on(&body, name);
+        let is_own_ignored = || own.is_some_and(ignores) && !body.contains("super");
+        let can_hold = Regex::new(UNEQUAL).is_ok_and(|unequal| {
+            let rest = unequal.replace_all(&body, " ");
+            file.language == SourceLanguage::Rust && !rest.trim().is_empty()
+                || (rest.contains("return")
+                    || rest.contains("=>")
+                    || code[*line].contains("lambda"))
+        });
+        added.iter().any(|it| (*line..end).contains(it))
+            && can_hold
+            && !(is_python && is_without_content(file, *line))
+            && (names.next().is_some_and(ignores) || is_own_ignored())
+    };
+    (0..code.len())
+        .filter(|line| !file.is_test_line(*line))
+        .filter(is_blind)
+        .collect()
+}
+
+/// Whether code reads the content of an object.
+fn depends_on(code: &str, name: &str) -> bool {
+    let regex = |source: &str| Regex::new(&source.replace("NAME", name)).ok();
+    if regex(BOUND).is_some_and(|bound| bound.is_match(code)) {
+        let bound = regex(BOUND).and_then(|bound| Some(bound.captures(code)?.get(1)?.as_str()));
+        let uses = bound.and_then(|bound| {
+            Some(
+                Regex::new(&format!(r"\b{bound}\b"))
+                    .ok()?
+                    .find_iter(code)
+                    .count(),
+            )
+        });
+        if uses.is_none_or(|uses| uses > 1) {
+            return true;
+        }
+    }
+    let rest = KIND_OF_OBJECT
+        .iter()
+        .filter_map(|source| regex(source))
+        .fold(code.to_owned(), |rest, pattern| {
+            pattern.replace_all(&rest, " ").into_owned()
+        });
+    regex(r"\bNAME\b").is_none_or(|name| name.is_match(&rest))
+}
+
+/// The body of a function whose header is on a line, with the line after its end.
+fn body_of(file: &ChangedLines<'_>, header: usize) -> Option<(usize, String)> {
+    let code = &file.new.code;
+    if file.language == SourceLanguage::Python {
+        if let Some((_, body)) = code[header].split_once("lambda") {
+            let body = body.split_once(':').map_or("", |(_, body)| body);
+            return Some((header + 1, body.to_owned()));
+        }
+        let indent = indent_of(&code[header]);
+        let is_outside = |line: &String| !line.trim().is_empty() && indent_of(line) <= indent;
+        let length = code[header + 1..].iter().position(is_outside);
+        let end = length.map_or(code.len(), |length| header + 1 + length);
+        return Some((end, code[header + 1..end].join("\n")));
+    }
+    let mut body = String::new();
+    let mut depth = 0_usize;
+    for (line, text) in code.iter().enumerate().skip(header) {
+        for letter in text.chars() {
+            match letter {
+                '{' => depth += 1,
+                '}' if depth <= 1 => return Some((line + 1, body.replacen('{', "", 1))),
+                '}' => depth -= 1,
+                _ => {}
+            }
+            if depth > 0 {
+                body.push(letter);
+            }
+        }
+        body.push('\n');
+    }
+    None
+}
+
+fn indent_of(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// Whether an equality is that of a Python class that sets no attributes: all its objects are equal.
+fn is_without_content(file: &ChangedLines<'_>, line: usize) -> bool {
+    static CLASS: Pattern = Pattern::new(
+        r"^\s*class\s+\w+\s*(?:\(\s*(?:object|Exception|Enum|Generic\[\w+\])?\s*\))?\s*:",
+    );
+    static CONTENT: Pattern = Pattern::new(
+        r"\bself\.\w+\s*(?::[^=]+)?=[^=]|^\s+\w+\s*:\s*\w|\b(?:setattr|__dict__|__slots__|__new__)\b",
+    );
+    if file.language != SourceLanguage::Python {
+        return false;
+    }
+    let code = &file.new.code;
+    let Some(header) = (0..=line).rev().find(|at| EQUALITY.is_match(&code[*at])) else {
+        return false;
+    };
+    let is_above = |at: &usize| {
+        !code[*at].trim().is_empty() && indent_of(&code[*at]) < indent_of(&code[header])
+    };
+    let Some(class) = (0..header).rev().find(is_above) else {
+        return false;
+    };
+    let body = body_of(file, class)
+        .map(|(_, body)| body)
+        .unwrap_or_default();
+    CLASS.is_match(&code[class]) && !body.lines().any(|line| CONTENT.is_match(line))
 }

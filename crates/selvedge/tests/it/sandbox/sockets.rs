@@ -23,7 +23,11 @@ fn socket_of_a_service_in_the_home_is_unreachable(fixture: &SandboxFixture) {
 fn socket_folder_of_services_is_hidden(fixture: &SandboxFixture) {
     let output = fixture
         .check_output("find /run -type s -o -type p; test -r /etc/resolv.conf && echo resolver");
-    assert!(!output.contains("/run/"), "{output}");
+    // With Landlock, names can be listed: other programs may create some meanwhile.
+    assert!(
+        fixture.backend == "landlock" || !output.contains("/run/"),
+        "{output}"
+    );
     let has_resolver = std::fs::read("/etc/resolv.conf").is_ok();
     assert_eq!(output.contains("resolver"), has_resolver, "{output}");
 }
