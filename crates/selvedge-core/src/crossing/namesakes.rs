@@ -116,6 +116,7 @@ impl<'a> BaseProject<'a> {
             return true;
         }
         match ending {
+            "py" if self.is_in_other_part(path) => true,
             "py" => SOURCE_FOLDERS.iter().any(|sources| {
                 let above = std::iter::successors(Some(folder), |folder| {
                     (!folder.is_empty()).then(|| folder_of(folder))
@@ -142,6 +143,22 @@ impl<'a> BaseProject<'a> {
             }
             _ => false,
         }
+    }
+
+    /// Whether a Python module of a namespace package is already in another of its folders: the search path decides
+    /// which one is imported.
+    fn is_in_other_part(&self, path: &str) -> bool {
+        let folder = folder_of(path);
+        let namespace = name_of(folder);
+        !namespace.is_empty()
+            && !SOURCE_FOLDERS.contains(&namespace)
+            && self.has_folder(folder)
+            && self.python_package(path).is_empty()
+            && self.namesakes(path).any(|other| {
+                other != path
+                    && !self.removed.contains(other)
+                    && name_of(folder_of(other)) == namespace
+            })
     }
 
     /// Whether a module with this name is on the test side or belongs to another project, so that a test may now import
