@@ -45,7 +45,7 @@ const QUOTED_TEST: &str = concat!(
     r"(?:[^a-z'\x22`][^'\x22`]*)?['\x22`]|\\\.(?:test|spec)\b",
 );
 
-static COMBINATIONS: [Combination; 17] = [
+static COMBINATIONS: [Combination; 18] = [
     detection(
         Python,
         r"\binspect\.(?:stack|currentframe|getouterframes)\s*\(|\bsys\._getframe\s*\(|\btraceback\.(?:extract|format|walk)_stack\s*\(",

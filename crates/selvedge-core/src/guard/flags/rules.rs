@@ -55,7 +55,7 @@ use LineView::{Code, Text};
 use RuleScope::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [LineRule; 81] = [
+static RULES: [LineRule; 84] = [
     // Ends the process with success before the runner has a result.
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\((?:.*(?:\bos\.|[(,\s]))?_exit\b"),
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
