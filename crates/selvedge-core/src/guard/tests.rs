@@ -423,6 +423,22 @@ fn inspect_flags_what_replaces_parts_of_the_tests() {
             "const { NODE_ENV: mode = \"development\" } = process.env;\nif (mode !== \"production\") {\n",
         ),
         ("a.js", "if (process.env.NODE_ENV !== \"test\") {\n"),
+        (
+            "a.js",
+            "const mode = process.env.NODE_ENV ?? \"development\";\n",
+        ),
+        (
+            "a.js",
+            "const mode = process.env.NODE_ENV || \"local\";\nexport const isLive = mode === \"production\";\n",
+        ),
+        (
+            "a.js",
+            "logger.level = process.env.LOG_LEVEL ?? (process.env.NODE_ENV === \"production\" ? \"info\" : \"debug\");\n",
+        ),
+        ("a.rs", "    #[cfg(any(test, feature = \"fake\"))]\n"),
+        ("a.rs", "    debug_assert!(a < b);\n"),
+        ("a.py", "atexit.register(self.close)\n"),
+        ("a.py", "sys.path.insert(0, str(root))\n"),
         ("a.h", "#ifndef CHECK_H\n#define CHECK_H\n#endif\n"),
         ("a.c", "#if __has_include(<stdckdint.h>)\n"),
         (

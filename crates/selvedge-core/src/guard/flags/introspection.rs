@@ -67,7 +67,7 @@ static INTROSPECTIONS: [Introspection; 9] = [
             r"/proc/(?:self|thread-self|\d|\{|%|\$|['\x22`])",
             r"|\bNODE_ENV\b"
         ),
-        r"\brequire\.main\s*[!=]==?\s*module\b|\bmodule\s*[!=]==?\s*require\.main\b|!\s*module\.parent\b|\bimport\.meta\.(?:url|filename|main)\b|['\x22`](?:production|development)['\x22`]|\bNODE_ENV['\x22\]]*\s*!==?\s*['\x22`]test|!\s*process\.env\.NODE_ENV\b.*\bthrow\b|\bif\s*\(\s*(?:typeof\s+)?Error\.captureStackTrace\b|\bError\.captureStackTrace\s*&&",
+        r"\brequire\.main\s*[!=]==?\s*module\b|\bmodule\s*[!=]==?\s*require\.main\b|!\s*module\.parent\b|\bimport\.meta\.(?:url|filename|main)\b|['\x22`](?:production|development)['\x22`]|\bNODE_ENV['\x22\]]*\s*(?:\|\||\?\?)\s*['\x22`](?:prod|dev|local|staging)['\x22`]|\bNODE_ENV['\x22\]]*\s*!==?\s*['\x22`]test|!\s*process\.env\.NODE_ENV\b.*\bthrow\b|\bif\s*\(\s*(?:typeof\s+)?Error\.captureStackTrace\b|\bError\.captureStackTrace\s*&&",
     ),
     introspection(
         Go,
