@@ -54,8 +54,7 @@ impl<'a> BaseProject<'a> {
         let is_new_module = || {
             let is_there = |ending: &&str| self.base.contains_key(&format!("{stem}.{ending}"));
             let is_added = |ending: &&str| self.added.contains(format!("{stem}.{ending}").as_str());
-            SCRIPT_ENDINGS.iter().any(|it| is_added(&it))
-                && !SCRIPT_ENDINGS.iter().any(|it| is_there(&it))
+            SCRIPT_ENDINGS.iter().any(is_added) && !SCRIPT_ENDINGS.iter().any(is_there)
         };
         if EXPORTS.is_match(text) && !text.starts_with("declare") {
             return is_new_module() && !AUGMENTS.is_match(text);

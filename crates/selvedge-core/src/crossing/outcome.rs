@@ -7,7 +7,7 @@ use super::config_files::is_configuration;
 use super::expected::{ExpectedChanges, named_failures};
 use super::expected_failures::unexpected_passes;
 use super::renames::NewNames;
-use super::sides::{CrossedFile, ProjectSide};
+use super::sides::{CrossedFile, ProjectSide, Replacement};
 use crate::comparison::signature;
 use crate::comparison::static_analysis::runs_only_linters;
 use crate::comparison::test_regression;
@@ -164,6 +164,7 @@ pub fn report_all_expected(expected_files: Vec<String>) -> CrossedReport {
         ),
         changed: 0,
         changed_files: Vec::new(),
+        unused_files: Vec::new(),
         shared_files: Vec::new(),
         unfit_files: Vec::new(),
         expected_files: limit_listed(expected_files),
@@ -196,6 +197,12 @@ pub fn conclude(
     } else {
         Vec::new()
     };
+    let took_no_part = new_names.is_none() && corrected.is_none() && !takes_added;
+    let unused = files.iter().filter(|file| {
+        let is_whole = matches!(file.replacement, Replacement::Base | Replacement::Removed);
+        took_no_part && is_whole
+    });
+    let unused = unused.map(|file| file.path.clone()).collect();
     let checks = corrected.unwrap_or_else(|| runs.decisive_run(baseline).to_vec());
     let mut sum = CrossedSummary {
         expected: expected.clone(),
@@ -243,6 +250,7 @@ pub fn conclude(
         reason,
         changed: files.len() as u64,
         changed_files: limit_listed(paths.collect()),
+        unused_files: limit_listed(unused),
         shared_files: limit_listed(shared),
         unfit_files: limit_listed(unfit),
         expected_files: limit_listed(expected_files),

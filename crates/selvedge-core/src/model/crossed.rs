@@ -34,6 +34,10 @@ pub struct CrossedReport {
     /// The first of these files, relative to the workspace.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changed_files: Vec<String>,
+    /// Those of them that had no part in the passing checks, because originals replaced them as a whole: the first of
+    /// them. What the guard flags in them needs no review.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unused_files: Vec<String>,
     /// Files that tests and sources share and that decide the result: the checks pass only with the attempt's versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shared_files: Vec<String>,

@@ -413,6 +413,15 @@ impl Report {
         }
     }
 
+    /// Whether the checks passed with a file's original in its place.
+    fn passes_without(&self, path: &str) -> bool {
+        let crossed = self.crossed.as_deref();
+        crossed.is_some_and(|crossed| {
+            crossed.result == CrossedResult::Passed
+                && crossed.unused_files.iter().any(|file| file == path)
+        })
+    }
+
     /// The reason for a review that no judge can dispel, in one line: files that were written while the checks ran,
     /// changed tools that they run with, flags of the guard, a replaced runner, or tests that are no longer executed.
     pub fn suspicion(&self) -> Option<String> {
@@ -430,7 +439,7 @@ impl Report {
             .guard
             .iter()
             .flat_map(GuardReport::strong_findings)
-            .next();
+            .find(|finding| !self.passes_without(&finding.path));
         if let Some(finding) = strong {
             return Some(format!("in {}: {}", finding.path, finding.what));
         }

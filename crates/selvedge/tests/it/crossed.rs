@@ -50,6 +50,23 @@ fn crossed_run_passes_correct_work_with_changed_check() {
     );
 }
 
+/// A flag in a file whose original passes as well is a hint for a reviewer.
+#[test]
+fn crossed_run_needs_no_review_for_flags_in_replaced_files() {
+    let env = checked_by_a_script();
+    let both = agent(
+        &env,
+        "echo good > out
+         printf 'finish() {\n    exit 0\n}\ntrap finish EXIT\ngrep -q good out\n' >> check.sh",
+    );
+    let out = run_json(&env, &both, "./check.sh", &[]);
+    out.assert_code(0);
+    let report = out.json()["verification_report"].clone();
+    assert_eq!(report["guard"]["status"], "flagged", "{report}");
+    let unused = &report["crossed"]["unused_files"];
+    assert_eq!(*unused, serde_json::json!(["check.sh"]));
+}
+
 /// A repository whose source and tests are scripts, and an agent that changes the greeting in all of them.
 fn greeting() -> (TestEnv, String) {
     let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));

@@ -229,8 +229,7 @@ fn strip_cast(line: &str) -> String {
     let line = strip_comment(line);
     let plain = CAST
         .regex()
-        .map(|cast| cast.replace_all(line, "$1"))
-        .unwrap_or_else(|| line.into());
+        .map_or_else(|| line.into(), |cast| cast.replace_all(line, "$1"));
     plain
         .chars()
         .filter(|it| !it.is_whitespace() && !matches!(it, '!' | '(' | ')'))
