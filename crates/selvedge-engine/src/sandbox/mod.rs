@@ -383,20 +383,22 @@ impl WorkspaceSandbox {
                 || path.starts_with(&own.workspace)
                 || (is_opened && own.backend == SandboxBackend::Landlock)
         };
+        let steering = steering.into_iter().map(|it| (it.path.exists(), it));
+        let steering: Vec<(bool, SteeringPath)> = steering.collect();
+        // A placeholder is recorded before it is created, so each that was found above is known now, or gone already.
         let placeholders = placeholders::recorded_names(&self.placeholder_records());
-        let steering =
-            steering
-                .into_iter()
-                .filter_map(|it| match first_missing(&it.path, &placeholders) {
-                    Some(_) if it.may_be_created => None,
-                    Some(path) => Some(SteeringPath {
-                        is_folder: it.is_folder || path != it.path,
-                        path,
-                        is_missing: true,
-                        ..it
-                    }),
-                    None => Some(it),
-                });
+        let steering = steering.into_iter().filter_map(|(was_there, it)| {
+            match first_missing(&it.path, was_there, &placeholders) {
+                Some(_) if it.may_be_created => None,
+                Some(path) => Some(SteeringPath {
+                    is_folder: it.is_folder || path != it.path,
+                    path,
+                    is_missing: true,
+                    ..it
+                }),
+                None => Some(it),
+            }
+        });
         steering.filter(|it| !is_excepted(&it.path)).collect()
     }
 
@@ -596,20 +598,27 @@ fn is_socket(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
 
-/// The first missing part of a path, or the first one that is a placeholder.
-fn first_missing(path: &Path, placeholders: &BTreeSet<OsString>) -> Option<PathBuf> {
+/// The first missing part of a path, or the first one that is a placeholder. What was not there and is there now may be
+/// the placeholder of a session that has just begun.
+fn first_missing(
+    path: &Path,
+    was_there: bool,
+    placeholders: &BTreeSet<OsString>,
+) -> Option<PathBuf> {
     let is_placeholder = |part: &Path| {
         !placeholders.is_empty()
             && placeholders.contains(OsStr::new(&crate::workspace::file_name_for(part)))
     };
-    if placeholders.is_empty() && path.exists() {
+    if placeholders.is_empty() && was_there && path.exists() {
         return None;
     }
     let mut parts: Vec<&Path> = path.ancestors().collect();
     parts.reverse();
     let mut parts = parts.into_iter();
     let found = parts.find(|part| part.symlink_metadata().is_err() || is_placeholder(part));
-    found.map(Path::to_owned)
+    found
+        .or_else(|| (!was_there).then_some(path))
+        .map(Path::to_owned)
 }
 
 /// Makes paths with links exist in folders that are empty at first.
