@@ -17,8 +17,7 @@ static LISTS_SOURCES: Pattern = Pattern::new(
 const MAX_BYTES: usize = 1 << 20;
 
 /// The base's build file with the attempt's changes of lists of sources, and of options that only concern the work
-/// (`is_option_of_work`). `None` if the file does not list sources, was
-/// added or removed, or no such list changed.
+/// (`is_option_of_work`). `None` if the file does not list sources, was added or removed, or no such list changed.
 pub(super) fn merge_build_sources(
     change: &ChangedFile<'_>,
     is_work: &dyn Fn(&str) -> bool,
