@@ -16,6 +16,7 @@ pub mod guard;
 pub mod infra_error_patterns;
 pub mod machine;
 pub mod model;
+pub mod paths;
 pub mod plan;
 pub mod plugin;
 pub mod price;

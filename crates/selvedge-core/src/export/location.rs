@@ -2,9 +2,10 @@
 //! however it printed the file.
 
 use std::fmt::{self, Debug};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::model::Step;
+use crate::paths::normalize;
 
 /// A position in a file of the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,15 +83,8 @@ impl LocationResolver<'_> {
 
     /// An absolute path relative to the repository's root, if it is lexically below it.
     fn relative_to_repository(&self, path: &Path) -> Option<PathBuf> {
-        let mut plain = PathBuf::new();
-        for component in path.components() {
-            match component {
-                Component::ParentDir if !plain.pop() => return None,
-                Component::ParentDir | Component::CurDir => {}
-                other => plain.push(other),
-            }
-        }
-        let below = plain.strip_prefix(self.repository).ok()?.to_owned();
+        let normal = normalize(path);
+        let below = normal.strip_prefix(self.repository).ok()?.to_owned();
         (!below.as_os_str().is_empty()).then_some(below)
     }
 }

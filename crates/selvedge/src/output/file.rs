@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use selvedge_core::paths::normalize;
+
 /// The umask decides who can read the file.
 const SHARED_MODE: u32 = 0o666;
 /// Only the owner can read the file.
@@ -27,7 +29,7 @@ impl OutputFile {
     pub(crate) fn new(path: PathBuf) -> io::Result<Self> {
         let destination = destination(&path);
         let here = std::env::current_dir().and_then(|here| here.canonicalize())?;
-        let named = here.join(&path);
+        let named = normalize(&here.join(&path));
         let is_found = destination.is_absolute();
         if is_found && named.starts_with(&here) && !destination.starts_with(&here) {
             return Err(io::Error::other(

@@ -2,7 +2,9 @@
 //! variable (other than the home directory) or from a program's output is not seen. The sandbox
 //! restricts what is not seen here.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use selvedge_core::paths::normalize;
 
 /// Files that every command may use.
 const HARMLESS_FILES: &[&str] = &[
@@ -171,21 +173,6 @@ impl PathFinder<'_> {
         let is_path = !word.is_empty() && word.len() <= PATH_LIMIT && !word.contains('\n');
         is_path.then(|| normalize(&self.folder.join(path)))
     }
-}
-
-/// Resolves `.` and `..` by the text alone.
-fn normalize(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => {
-                normal.pop();
-            }
-            Component::CurDir => {}
-            component => normal.push(component),
-        }
-    }
-    normal
 }
 
 /// Splits a script into its simple commands and these into words without quotes. Redirections count as
