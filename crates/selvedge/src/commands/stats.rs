@@ -13,7 +13,7 @@ use crate::cli::StatsArgs;
 use crate::error::CliError;
 use crate::local::StateDir;
 use crate::output::{OutputFormat, json};
-use crate::terminal::{one_line, style};
+use crate::terminal::{last_chars, one_line, output_width, style};
 use crate::ui::load_facts;
 
 pub(super) fn run(args: &StatsArgs) -> Result<u8, CliError> {
@@ -75,15 +75,17 @@ fn format_figures(figures: &StatsReport) -> String {
     text
 }
 
-/// Longest cell, in characters.
+/// Longest cell in a terminal, in characters.
 const MAX_CELL_CHARS: usize = 60;
 
 /// Aligns the first column to the left, the others to the right.
 fn format_table(table: &StatsTable) -> String {
     let heading: Vec<String> = table.columns.iter().map(|it| (*it).to_owned()).collect();
+    let max_chars = output_width().map_or(usize::MAX, |_| MAX_CELL_CHARS);
+    // Of a long path the end is of interest.
     let cut = |row: &Vec<String>| {
         row.iter()
-            .map(|cell| one_line(cell, MAX_CELL_CHARS))
+            .map(|cell| last_chars(&one_line(cell, usize::MAX), max_chars))
             .collect()
     };
     let rows: Vec<Vec<String>> = std::iter::once(heading)

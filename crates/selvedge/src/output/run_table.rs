@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use selvedge_core::describe::cost;
 use selvedge_core::model::Cost;
 
-use crate::terminal::{one_line, style};
+use crate::terminal::{last_chars, one_line, style};
 
 const COLUMNS: usize = 8;
 
@@ -106,16 +106,6 @@ fn format_line(
         paint(column, cell)
     });
     cells.collect::<Vec<_>>().join(GAP)
-}
-
-/// The end of a text, of at most `width` characters.
-fn last_chars(text: &str, width: usize) -> String {
-    let count = text.chars().count();
-    if count <= width {
-        return text.to_owned();
-    }
-    let end: String = text.chars().skip(count + 1 - width).collect();
-    format!("…{end}")
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 pub(crate) mod style;
 mod text;
 
-pub(crate) use text::{indent_lines, one_line};
+pub(crate) use text::{indent_lines, last_chars, one_line};
 
 /// The number of columns of the terminal on standard output; `None` if it is not a terminal.
 pub(crate) fn output_width() -> Option<usize> {

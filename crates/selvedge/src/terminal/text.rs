@@ -17,6 +17,16 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
     format!("{truncated}…")
 }
 
+/// The end of a text, of at most `width` characters.
+pub(crate) fn last_chars(text: &str, width: usize) -> String {
+    let count = text.chars().count();
+    if count <= width {
+        return text.to_owned();
+    }
+    let end: String = text.chars().skip(count + 1 - width).collect();
+    format!("…{end}")
+}
+
 /// Prefixes every line.
 pub(crate) fn indent_lines(text: &str, prefix: &str) -> String {
     sanitize_text(text)
