@@ -635,7 +635,7 @@ fn inspect_flags_declarations_of_what_was_reported() {
         };
         let reported = KnownDiagnostic {
             file: "src/a.ts".to_owned(),
-            line: 1,
+            line: Some(1),
             message: "Property 'host' does not exist on type 'Config'.".to_owned(),
         };
         !inspect(&protection, &[change], &[reported]).is_empty()
@@ -665,7 +665,7 @@ fn inspect_weighs_suppressions_by_what_was_reported() {
         };
         let reported = KnownDiagnostic {
             file: format!("./{path}"),
-            line: 2,
+            line: Some(2),
             message: String::new(),
         };
         let found = inspect(&protection, &[change], &[reported]);

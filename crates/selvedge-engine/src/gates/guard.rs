@@ -121,7 +121,7 @@ pub(super) fn known_diagnostics(baseline: &[Option<CheckReport>]) -> Vec<KnownDi
         .filter_map(|failure| {
             Some(KnownDiagnostic {
                 file: failure.file.clone()?,
-                line: failure.line.unwrap_or(0),
+                line: failure.line,
                 message: failure.message.clone().unwrap_or_default(),
             })
         })

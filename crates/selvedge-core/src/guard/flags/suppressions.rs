@@ -13,8 +13,8 @@ use crate::model::{FindingKind, FindingSeverity};
 pub struct KnownDiagnostic {
     /// As the tool wrote it.
     pub file: String,
-    /// Counted from 1; 0 for a message about the whole file, as formatters write them.
-    pub line: u32,
+    /// Counted from 1; `None` for a message about the whole file, as formatters write them.
+    pub line: Option<u32>,
     /// The message, which may quote names.
     pub message: String,
 }
@@ -118,12 +118,12 @@ pub(super) fn flags(
     let reported: Vec<&str> = diagnostics
         .iter()
         .filter(|it| is_same_file(&it.file, file.path))
-        .filter_map(|it| file.line_before(usize::try_from(it.line).ok()?.checked_sub(1)?))
+        .filter_map(|it| file.line_before(usize::try_from(it.line?).ok()?.checked_sub(1)?))
         .map(strip_comment)
         .collect();
     let is_file_reported = diagnostics
         .iter()
-        .any(|it| it.line == 0 && is_same_file(&it.file, file.path));
+        .any(|it| it.line.is_none() && is_same_file(&it.file, file.path));
     let flag = |&line: &usize| {
         let code = file.new.code.get(line).map_or("", String::as_str);
         let comment = file.new.comments.get(line).map_or("", String::as_str);
