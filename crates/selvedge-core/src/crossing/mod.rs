@@ -12,6 +12,7 @@ mod build_sources;
 mod config_files;
 mod definitions;
 mod environment;
+mod examples;
 mod expected;
 mod expected_failures;
 mod go_packages;

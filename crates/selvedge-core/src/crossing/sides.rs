@@ -223,6 +223,8 @@ pub(super) struct BaseProject<'a> {
     pub(super) sourced_libraries: BTreeMap<&'a str, BTreeSet<&'a str>>,
     /// Set-up code that the configuration of a runner names.
     pub(super) setup_files: BTreeSet<&'a str>,
+    /// Documents whose examples are tests.
+    examples: BTreeSet<&'a str>,
     /// Packages that only tests use.
     packages: TestPackages,
     pub(super) product: Product,
@@ -262,6 +264,7 @@ impl<'a> BaseProject<'a> {
             sourced_subjects: BTreeMap::new(),
             sourced_libraries: BTreeMap::new(),
             setup_files: BTreeSet::new(),
+            examples: BTreeSet::new(),
             packages: TestPackages::find(base),
             product: Product::read(base),
             added_modules: changes.iter().filter_map(module_name).collect(),
@@ -297,6 +300,7 @@ impl<'a> BaseProject<'a> {
         project.find_wrapped_scripts(&wrapped);
         project.find_test_programs(&wrapped);
         let all: Vec<&Step> = steps.iter().chain(&inner).collect();
+        project.examples = project.find_examples(&all);
         project.find_loaded_files(&all);
         project.find_judging_files(changes, &all);
         project.find_referrers(changes);
@@ -687,6 +691,9 @@ impl<'a> BaseProject<'a> {
         }
         if let Some(side) = self.side_of_environment(change) {
             return side;
+        }
+        if self.examples.contains(path) {
+            return ProjectSide::Test;
         }
         if self.is_vendored(path) {
             return self.side_of_vendored(change);

@@ -1628,6 +1628,32 @@ fn sides_roots_of_crates_are_work() {
     }
 }
 
+/// Documents that a check runs are tests; others are texts.
+#[test]
+fn sides_documents_with_examples() {
+    let base = [
+        ("README.md", "```\nassert!(true);\n```\n"),
+        ("docs/use.rst", ">>> 1 + 1\n2\n"),
+        ("docs/why.md", "Why\n"),
+        ("src/lib.rs", "#![doc = include_str!(\"../README.md\")]\n"),
+    ];
+    let side = |command: &str, path: &str| side_of(command, &base, path, "other\n");
+    let test = Some(ProjectSide::Test);
+    assert_eq!(side("cargo test", "README.md"), test);
+    assert_eq!(side("cargo test", "docs/use.rst"), None);
+    assert_eq!(side("pytest --doctest-glob='*.rst'", "docs/use.rst"), test);
+    assert_eq!(side("pytest --doctest-glob='*.rst'", "docs/why.md"), None);
+    for settings in [
+        "[tool.pytest.ini_options]\naddopts = [\"--doctest-glob=*.rst\"]\n",
+        "[tool.pytest.ini_options]\naddopts = [\"--doctest-glob\", \"*.rst\"]\n",
+        "[tool.pytest.ini_options]\naddopts = '--doctest-modules --doctest-glob *.rst'\n",
+    ] {
+        let base = [base[1], ("pyproject.toml", settings)];
+        let side = side_of("pytest", &base, "docs/use.rst", "other\n");
+        assert_eq!(side, test, "{settings}");
+    }
+}
+
 #[test]
 fn sides_programs_that_a_build_file_runs_as_tests() {
     let base = [
