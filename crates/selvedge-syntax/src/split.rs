@@ -1,11 +1,12 @@
 //! Tests inside of sources: merges the tests of one version of a source into another version.
 //!
 //! Rust keeps tests next to the code: items under `#[cfg(test)]`, functions under `#[test]`, and examples in
-//! documentation. They are found in the token stream, without parsing expressions, so that macros and deep nesting do
+//! documentation. What a version added under `#[cfg(test)]` within a function or type is left out. They are found in the token stream, without parsing expressions, so that macros and deep nesting do
 //! not matter.
 
 mod moved_tests;
 mod selected_tests;
+mod statements;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -14,6 +15,7 @@ use std::path::Path;
 
 pub use moved_tests::{MovedExamples, MovedTests, SourceVersions, find_moved_tests};
 pub use selected_tests::merge_selected_tests;
+use statements::find_test_statements;
 
 use crate::docstrings;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
@@ -68,10 +70,21 @@ fn merge(before: &[u8], after: &[u8], moved: &MovedExamples) -> Option<String> {
     let (before, after) = (decode_source(before)?, decode_source(after)?);
     let old = SourceTests::parse(before)?;
     let new = SourceTests::parse(after)?;
-    if old.tests_of(before) == new.tests_of(after) && old.examples == new.examples {
+    let statements: BTreeSet<&str> = old.statements_of(before).collect();
+    let is_added = |range: &&Range<usize>| {
+        after
+            .get((*range).clone())
+            .is_some_and(|text| !statements.contains(text))
+    };
+    let added: Vec<Range<usize>> = new.statements.iter().filter(is_added).cloned().collect();
+    if added.is_empty()
+        && old.tests_of(before) == new.tests_of(after)
+        && old.examples == new.examples
+    {
         return Some(after.to_owned());
     }
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+    edits.extend(added.into_iter().map(|range| (range, String::new())));
     for (path, module) in &new.modules {
         let empty = ModuleTests::default();
         let original = old.modules.get(path).unwrap_or(&empty);
@@ -150,6 +163,8 @@ struct SourceTests {
     items: BTreeSet<String>,
     /// Documentation that holds examples, by the path of its item.
     examples: BTreeMap<String, DocExample>,
+    /// Parts of functions and types that are compiled for tests only.
+    statements: Vec<Range<usize>>,
 }
 
 #[derive(Debug, Default)]
@@ -201,6 +216,11 @@ impl SourceTests {
             .collect()
     }
 
+    fn statements_of<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        let ranges = self.statements.iter();
+        ranges.filter_map(|range| text.get(range.clone()))
+    }
+
     fn read_items(
         &mut self,
         text: &str,
@@ -232,6 +252,9 @@ impl SourceTests {
                     self.examples.insert(name.clone(), example);
                 }
             }
+            if let Some(code) = item.code {
+                find_test_statements(code.stream(), 0, &mut self.statements);
+            }
             if let Some(body) = item.body.filter(|_| depth < MAX_DEPTH) {
                 let end = body.span_close().byte_range().start;
                 self.read_items(text, &name, body.stream(), end, depth + 1)?;
@@ -252,6 +275,8 @@ struct RustItem {
     docs: Option<Range<usize>>,
     /// The group that holds nested items.
     body: Option<Group>,
+    /// The group that holds statements or fields.
+    code: Option<Group>,
 }
 
 impl RustItem {
@@ -265,6 +290,7 @@ impl RustItem {
             is_test: false,
             docs: None,
             body: None,
+            code: None,
         };
         let mut words: Vec<String> = Vec::new();
         let mut head: Option<Range<usize>> = None;
@@ -307,6 +333,8 @@ impl RustItem {
                     }
                     if matches!(first, "mod" | "impl" | "trait") {
                         item.body = Some(group);
+                    } else if words.iter().any(|word| has_code(word)) {
+                        item.code = Some(group);
                     }
                     return Some(item.with_name(text, head));
                 }
@@ -351,12 +379,7 @@ impl RustItem {
             TokenTree::Ident(name) => Some(name.to_string()),
             _ => None,
         });
-        let conditions = tokens.iter().find_map(|token| match token {
-            TokenTree::Group(group) => Some(group.stream()),
-            _ => None,
-        });
-        let is_cfg =
-            name == "cfg" && conditions.is_some_and(|conditions| is_test_condition(conditions, 0));
+        let is_cfg = is_test_cfg(&tokens);
         let is_test_function = matches!(
             name.as_str(),
             "test" | "bench" | "rstest" | "test_case" | "quickcheck"
@@ -368,6 +391,19 @@ impl RustItem {
             self.is_test = true;
         }
     }
+}
+
+/// Whether an attribute is a `cfg` whose condition holds in tests.
+fn is_test_cfg(attribute: &[TokenTree]) -> bool {
+    let [TokenTree::Ident(name), TokenTree::Group(conditions), ..] = attribute else {
+        return false;
+    };
+    name == "cfg" && is_test_condition(conditions.stream(), 0)
+}
+
+/// Whether a word of an item's head shows that its braces hold statements or fields.
+fn has_code(word: &str) -> bool {
+    matches!(word, "fn" | "struct" | "enum" | "union")
 }
 
 fn is_modifier(word: &str) -> bool {
@@ -465,6 +501,34 @@ mod tests {
             merged("/// One.\nfn f() {}\n", "/// Two.\nfn f() {}\n"),
             "same"
         );
+    }
+
+    /// Code that only tests compile would be judged instead of what is published.
+    #[test]
+    fn split_leaves_out_statements_for_tests() {
+        let before = "fn f(n: u8) -> u8 {\n    #[cfg(test)]\n    log(n);\n    n\n}\n";
+        for added in [
+            "#[cfg(test)] return 2;",
+            "#[cfg(test)] if n == 1 { return 2; } else { log(n) }",
+            "#[cfg(all(test, unix))] { return 2; }",
+            "#[cfg(test)] let n = match n { 1 => 2, n => n };",
+        ] {
+            let after = before.replace("    n\n", &format!("    {added}\n    n\n"));
+            let expected = before.replace("    n\n", "    \n    n\n");
+            assert_eq!(merged(before, &after), expected, "{added}");
+        }
+        let fields = "struct A { a: u8, #[cfg(test)] calls: Vec<u8>, b: u8 }\nfn a() -> A { A { a: 0, #[cfg(test)] calls: vec![1], b: 1 } }\n";
+        assert_eq!(
+            merged("", fields),
+            "struct A { a: u8,  b: u8 }\nfn a() -> A { A { a: 0,  b: 1 } }\n"
+        );
+        let arm = "fn f(n: u8) -> u8 { match n { #[cfg(test)] 1 => 2, n => n } }\n";
+        assert_eq!(
+            merged("", arm),
+            "fn f(n: u8) -> u8 { match n {  n => n } }\n"
+        );
+        let other = "fn f() { #[cfg(not(test))] run(); #[allow(unused)] let n = 1; }\n";
+        assert_eq!(merged("", other), "same");
     }
 
     #[test]
