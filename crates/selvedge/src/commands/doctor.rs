@@ -227,11 +227,12 @@ fn check_sandbox(
                     found: found.unwrap_or_default(),
                 });
             }
-            if !backend.limits().is_empty() {
+            let limits = backend.limits();
+            if !limits.is_empty() {
                 findings.push(DoctorFinding {
                     what: format!("sandbox {}", backend.name()),
                     ok: None,
-                    found: format!("cannot enforce: {}", backend.limits().join("; ")),
+                    found: format!("cannot enforce: {}", limits.join("; ")),
                 });
             }
         }

@@ -87,6 +87,8 @@ fn doctor_reports_sandbox_restrictions() {
         "agents: bubblewrap, default",
         "cannot enforce: writes to named pipes",
         "programs with the set-user-id bit that a session leaves in the workspace",
+        "reads of what is created or replaced at a hidden path while a session runs",
+        "names, sizes, times and extended attributes of hidden files",
         "cannot enforce: writes to settings, hooks and plug-ins in the home of the agent",
     ] {
         assert!(doctor.contains(line), "{doctor}");
