@@ -3,7 +3,7 @@
 //! in the suite; each Python agent has its own folder. Nothing is installed elsewhere. Fails if npm,
 //! python3 or their registries are missing; never skips.
 //!
-//! `--newest` tries the newest version of every agent instead, in separate folders, and reports which
+//! `--install` only installs them. `--newest` tries the newest version of every agent instead, in separate folders, and reports which
 //! versions failed which scenarios.
 
 mod matrix;
@@ -65,10 +65,12 @@ const GATE_PACKAGES: [&str; 6] = [
 /// Runs the suite; `args` are passed to its test runner (names of tests, `--nocapture`, …). Prints the matrices of
 /// agents and scenarios. A full run fails if the document contains a different matrix of Selvedge's own agents; the
 /// matrix of the stop gate is written to it with its date. With `--newest` as the first argument it runs with the
-/// newest agents.
+/// newest agents; with `--install` it runs nothing.
 pub(crate) fn run(args: &[&str]) -> XtaskResult {
-    if let ["--newest", args @ ..] = args {
-        return newest::run(args);
+    match args {
+        ["--newest", args @ ..] => return newest::run(args),
+        ["--install"] => return install(),
+        _ => {}
     }
     let (ended, agents, gate) = run_suite(&mut suite_command(args)?)?;
     let table = agents.to_markdown();
@@ -129,6 +131,16 @@ fn write_gate_matrix(gate: &AgentMatrix) -> XtaskResult {
         format!("{before}{begin}\nPlayed on {date} with\n{versions}.\n\n{table}\n{end}{after}");
     std::fs::write(path, text)?;
     Ok(())
+}
+
+/// Installs the programs of all tests, without the packages of Selvedge.
+fn install() -> XtaskResult {
+    std::thread::scope(|scope| {
+        let agents = scope.spawn(AgentPrograms::install);
+        let managers = scope.spawn(PackageManagers::install);
+        join(agents)?;
+        join(managers).map(drop)
+    })
 }
 
 /// Installs what the selected tests need; returns the command that runs them.
@@ -203,10 +215,28 @@ impl AgentPrograms {
     }
 }
 
-/// Folders of package managers, and of packages of the program.
-struct PackagePrograms {
+/// Folders of package managers.
+struct PackageManagers {
     npm: PathBuf,
     pip: PathBuf,
+}
+
+impl PackageManagers {
+    fn install() -> XtaskResult<Self> {
+        std::thread::scope(|scope| {
+            let npm = scope.spawn(|| install_npm("dist", "e2e-dist-npm"));
+            let pip = install_python("dist", "dist/requirements.txt");
+            Ok(Self {
+                npm: join(npm)?,
+                pip: pip?,
+            })
+        })
+    }
+}
+
+/// Package managers, and packages of the program.
+struct PackagePrograms {
+    managers: PackageManagers,
     /// None: the packages of the variable `PACKAGES`.
     packages: Option<PathBuf>,
 }
@@ -214,15 +244,13 @@ struct PackagePrograms {
 impl PackagePrograms {
     fn install() -> XtaskResult<Self> {
         std::thread::scope(|scope| {
-            let npm = scope.spawn(|| install_npm("dist", "e2e-dist-npm"));
-            let pip = scope.spawn(|| install_python("dist", "dist/requirements.txt"));
+            let managers = scope.spawn(PackageManagers::install);
             let packages = match std::env::var_os(PACKAGES) {
                 Some(_) => None,
                 None => Some(write_packages()?),
             };
             Ok(Self {
-                npm: join(npm)?,
-                pip: join(pip)?,
+                managers: join(managers)?,
                 packages,
             })
         })
@@ -230,7 +258,7 @@ impl PackagePrograms {
 
     /// Lets the suite use the programs.
     fn set_variables(&self, tests: &mut Command) -> XtaskResult {
-        let folders = std::env::join_paths([&self.npm, &self.pip])?;
+        let folders = std::env::join_paths([&self.managers.npm, &self.managers.pip])?;
         tests.env("SELVEDGE_E2E_DIST_PROGRAMS", folders);
         if let Some(packages) = &self.packages {
             tests.env(PACKAGES, packages);
@@ -260,7 +288,8 @@ fn write_packages() -> XtaskResult<PathBuf> {
     let check = ["attest", "--check", "bash -n .ci/run"];
     let common = ["--program", &stripped, "--output", &folder_of_packages];
     dist::run(&[&check[..], &common].concat())?;
-    dist::run(&common)?;
+    // The best compression takes a minute.
+    dist::run(&[&common[..], &["--compression", "1"]].concat())?;
     // The files of Homebrew and the AUR need an archive of each target.
     for triple in RELEASE_TARGETS {
         let version = &metadata.package("selvedge")?.version;

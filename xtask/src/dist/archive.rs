@@ -11,13 +11,21 @@ use crate::XtaskResult;
 
 pub(super) fn write(package: &ReleasePackage, folder: &Path) -> XtaskResult<PathBuf> {
     let path = folder.join(format!("{}.tar.gz", package.archive_name()));
-    write_tar_gz(&path, &package.archive_files(), package.time)?;
+    let files = package.archive_files();
+    write_tar_gz(&path, &files, package.time, package.compression)?;
     Ok(path)
 }
 
-pub(super) fn write_tar_gz(path: &Path, files: &[PackageFile], time: u64) -> XtaskResult {
+pub(super) fn write_tar_gz(
+    path: &Path,
+    files: &[PackageFile],
+    time: u64,
+    compression: u32,
+) -> XtaskResult {
     let file = BufWriter::new(File::create(path)?);
-    let encoder = GzBuilder::new().mtime(0).write(file, Compression::best());
+    let encoder = GzBuilder::new()
+        .mtime(0)
+        .write(file, Compression::new(compression));
     let mut archive = tar::Builder::new(encoder);
     for file in files {
         let mut header = tar::Header::new_gnu();
@@ -46,7 +54,7 @@ mod tests {
         ];
         let write = |name: &str| {
             let path = folder.path().join(name);
-            write_tar_gz(&path, &files, 1_700_000_000).unwrap();
+            write_tar_gz(&path, &files, 1_700_000_000, 9).unwrap();
             std::fs::read(path).unwrap()
         };
         let first = write("first.tar.gz");

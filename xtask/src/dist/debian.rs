@@ -57,8 +57,8 @@ pub(super) fn write(package: &ReleasePackage, folder: &Path) -> XtaskResult<Opti
     let path = folder.join(format!("{PACKAGE}_{}_{architecture}.deb", package.version));
     let members = [
         ("debian-binary", b"2.0\n".to_vec()),
-        ("control.tar.gz", tar_gz(&[control], package.time)?),
-        ("data.tar.gz", tar_gz(&files, package.time)?),
+        ("control.tar.gz", tar_gz(&[control], package)?),
+        ("data.tar.gz", tar_gz(&files, package)?),
     ];
     write_ar(&path, &members, package.time)?;
     Ok(Some(path))
@@ -161,17 +161,17 @@ fn control(
 }
 
 /// Packs files with the folders that contain them.
-fn tar_gz(files: &[PackageFile], time: u64) -> XtaskResult<Vec<u8>> {
+fn tar_gz(files: &[PackageFile], package: &ReleasePackage) -> XtaskResult<Vec<u8>> {
     let encoder = GzBuilder::new()
         .mtime(0)
-        .write(Vec::new(), Compression::best());
+        .write(Vec::new(), Compression::new(package.compression));
     let mut archive = tar::Builder::new(encoder);
     let header = |size: u64, mode: u32, kind: tar::EntryType| {
         let mut header = tar::Header::new_gnu();
         header.set_entry_type(kind);
         header.set_size(size);
         header.set_mode(mode);
-        header.set_mtime(time);
+        header.set_mtime(package.time);
         header.set_uid(0);
         header.set_gid(0);
         header

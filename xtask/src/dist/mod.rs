@@ -28,7 +28,7 @@ use crate::workspace::{self, CargoMetadata};
 const MAX_PACKAGE_SIZE: u64 = 25_000_000;
 
 const USAGE: &str = "\
-usage: cargo xtask dist [--target TRIPLE]… [--program PATH] [--output DIR]
+usage: cargo xtask dist [--target TRIPLE]… [--program PATH] [--output DIR] [--compression 1-9]
        cargo xtask dist index [--output DIR]
        cargo xtask dist attest --check COMMAND… [--key FILE] [--program PATH] [--output DIR]
        cargo xtask dist image hub|worker [--base IMAGE] [--target TRIPLE] --tag TAG [--output DIR]";
@@ -43,6 +43,7 @@ struct DistOptions<'a> {
     key: Option<&'a str>,
     base: Option<&'a str>,
     tag: Option<&'a str>,
+    compression: Option<&'a str>,
 }
 
 pub(crate) fn run(args: &[&str]) -> XtaskResult {
@@ -64,7 +65,8 @@ pub(crate) fn run(args: &[&str]) -> XtaskResult {
             image::build(role, target, tag, options.base, &options.output_folder()?)
         }
         rest => {
-            let options = DistOptions::parse(rest, &["--target", "--program", "--output"])?;
+            let known = ["--target", "--program", "--output", "--compression"];
+            let options = DistOptions::parse(rest, &known)?;
             package_targets(&options)
         }
     }
@@ -81,7 +83,7 @@ fn package_targets(options: &DistOptions<'_>) -> XtaskResult {
             Some(program) => PathBuf::from(program),
             None => build(target)?,
         };
-        let package = ReleasePackage::new(target, &program)?;
+        let package = ReleasePackage::new(target, &program, options.compression()?)?;
         let largest = write_packages(&package, &folder)?;
         if options.program.is_none() && largest > MAX_PACKAGE_SIZE {
             return Err(format!(
@@ -173,6 +175,7 @@ impl<'a> DistOptions<'a> {
                 "--check" => options.checks.push(value),
                 "--key" => options.key = Some(value),
                 "--base" => options.base = Some(value),
+                "--compression" => options.compression = Some(value),
                 _ => options.tag = Some(value),
             }
         }
@@ -200,6 +203,13 @@ impl<'a> DistOptions<'a> {
             .iter()
             .map(|it| PackageTarget::find(it))
             .collect()
+    }
+
+    /// The level of compression, the best one by default.
+    fn compression(&self) -> XtaskResult<u32> {
+        let level = self.compression.map_or(Ok(9), str::parse);
+        let level = level.ok().filter(|level| (1..=9).contains(level));
+        level.ok_or_else(|| format!("--compression is a number from 1 to 9\n\n{USAGE}").into())
     }
 
     fn single_target(&self) -> XtaskResult<&'static PackageTarget> {

@@ -65,5 +65,5 @@ fn write_package(
     for file in &mut files {
         file.path = format!("package/{}", file.path);
     }
-    archive::write_tar_gz(path, &files, package.time)
+    archive::write_tar_gz(path, &files, package.time, package.compression)
 }

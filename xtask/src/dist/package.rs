@@ -28,6 +28,8 @@ pub(super) struct ReleasePackage {
     pub(super) sbom: String,
     /// Seconds since 1970, for the files in packages.
     pub(super) time: u64,
+    /// 1 is fast, 9 is small.
+    pub(super) compression: u32,
     documents: Vec<PackageFile>,
 }
 
@@ -58,7 +60,11 @@ impl PackageFile {
 }
 
 impl ReleasePackage {
-    pub(super) fn new(target: &'static PackageTarget, program: &Path) -> XtaskResult<Self> {
+    pub(super) fn new(
+        target: &'static PackageTarget,
+        program: &Path,
+        compression: u32,
+    ) -> XtaskResult<Self> {
         let metadata = CargoMetadata::for_target(target.triple)?;
         let package = metadata.package(PACKAGE)?;
         let time = source_time()?;
@@ -92,6 +98,7 @@ impl ReleasePackage {
             readme: String::from_utf8(read("README.md")?)?,
             sbom: sbom::document(&metadata, target, time)?,
             time,
+            compression,
             documents,
         })
     }

@@ -48,6 +48,7 @@ pub(super) fn write(package: &ReleasePackage, folder: &Path) -> XtaskResult<Path
     for file in &files {
         let options = SimpleFileOptions::default()
             .compression_method(CompressionMethod::Deflated)
+            .compression_level(Some(package.compression.into()))
             .last_modified_time(modified)
             .unix_permissions(if file.is_executable { 0o755 } else { 0o644 });
         archive.start_file(&file.path, options)?;
