@@ -15,13 +15,11 @@ pub(crate) fn merge(before: &str, after: &str) -> Option<String> {
         return Some(after.to_owned());
     }
     let (old, new) = (Docstrings::parse(before), Docstrings::parse(after));
+    let originals = old.with_names_of(before, &new);
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     for (path, range) in &new.texts {
         let now = &after[range.clone()];
-        let original = old
-            .texts
-            .get(path)
-            .map_or("", |range| &before[range.clone()]);
+        let original = originals.get(path).map_or("", String::as_str);
         match (examples(original), examples(now)) {
             (originals, now) if originals == now => {}
             // Added examples are not run.
@@ -31,8 +29,7 @@ pub(crate) fn merge(before: &str, after: &str) -> Option<String> {
             _ => edits.push((range.clone(), original.to_owned())),
         }
     }
-    for (path, range) in &old.texts {
-        let original = &before[range.clone()];
+    for (path, original) in &originals {
         if new.texts.contains_key(path) || examples(original).is_empty() {
             continue;
         }
@@ -57,6 +54,34 @@ fn examples(text: &str) -> Vec<&str> {
     let lines = text.lines().map(str::trim).filter(|line| {
         is_inside = !line.is_empty() && (is_inside || line.starts_with(PROMPT));
         is_inside
+    });
+    lines.collect()
+}
+
+/// A docstring with a new name in its examples.
+fn rename_in_examples(text: &str, from: &str, to: &str) -> String {
+    let is_word = |it: char| it.is_alphanumeric() || it == '_';
+    let rename = |line: &str| {
+        let mut renamed = String::with_capacity(line.len());
+        let mut rest = line;
+        while let Some(at) = rest.find(from) {
+            let end = at + from.len();
+            let is_whole = !rest[..at].ends_with(is_word) && !rest[end..].starts_with(is_word);
+            renamed += &rest[..at];
+            renamed += if is_whole { to } else { from };
+            rest = &rest[end..];
+        }
+        renamed + rest
+    };
+    let lines = text.split_inclusive('\n').map(|line| {
+        let is_code = [PROMPT, "..."]
+            .iter()
+            .any(|mark| line.trim_start().starts_with(mark));
+        if is_code {
+            rename(line)
+        } else {
+            line.to_owned()
+        }
     });
     lines.collect()
 }
@@ -98,6 +123,52 @@ impl<'a> Docstrings<'a> {
         }
         found
     }
+
+    /// The docstrings, by the paths and with the names that their definitions have in another version. A definition was
+    /// renamed if it is the only one of its scope that is gone, and one is new.
+    fn with_names_of(&self, text: &str, other: &Self) -> BTreeMap<String, String> {
+        let (lost, added) = (self.missing_in(other), other.missing_in(self));
+        let renamed: Vec<(&str, &str)> = lost
+            .iter()
+            .filter_map(
+                |(scope, lost)| match (lost.as_slice(), added.get(scope)?.as_slice()) {
+                    ([from], [to]) => Some((*from, *to)),
+                    _ => None,
+                },
+            )
+            .collect();
+        let texts = self.texts.iter().map(|(path, range)| {
+            let new_path = renamed.iter().find_map(|(from, to)| {
+                let rest = path.strip_prefix(from)?;
+                (rest.is_empty() || rest.starts_with('.')).then(|| format!("{to}{rest}"))
+            });
+            let text = text[range.clone()].to_owned();
+            let text = renamed.iter().fold(text, |text, (from, to)| {
+                rename_in_examples(&text, last_name(from), last_name(to))
+            });
+            (new_path.unwrap_or_else(|| path.clone()), text)
+        });
+        texts.collect()
+    }
+
+    /// The outermost definitions that another version lacks, by the path of their scope.
+    fn missing_in(&self, other: &Self) -> BTreeMap<&str, Vec<&str>> {
+        let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for path in self.bodies.keys().filter(|path| !path.is_empty()) {
+            let scope = path.rsplit_once('.').map_or("", |(scope, _)| scope);
+            let is_outermost = scope.is_empty() || other.bodies.contains_key(scope);
+            if is_outermost && !other.bodies.contains_key(path) {
+                missing.entry(scope).or_default().push(path);
+            }
+        }
+        missing
+    }
+}
+
+/// The name of a definition, by its path.
+fn last_name(path: &str) -> &str {
+    let name = path.rsplit('.').next().unwrap_or_default();
+    name.trim_end_matches('\'')
 }
 
 /// The lines of a statement, without the indentation before the first.
@@ -238,6 +309,29 @@ mod tests {
 
     #[test]
     fn merge_refuses_examples_of_what_is_gone() {
-        assert_eq!(merge(BASE, &BASE.replace("def net", "def gross")), None);
+        let start = BASE.find("def net").unwrap();
+        let end = BASE.find("class Cart").unwrap();
+        let removed = BASE.replace(&BASE[start..end], "");
+        assert_eq!(merge(BASE, &removed), None);
+        let replaced = BASE.replace("def net", "def gross(lines):\n    return 0\n\n\ndef total");
+        assert_eq!(merge(BASE, &replaced), None);
+    }
+
+    #[test]
+    fn merge_follows_a_renamed_definition() {
+        let changed = BASE
+            .replace("net", "gross")
+            .replace("Cart", "Basket")
+            .replace("    1\n", "    0\n");
+        // Two definitions of one scope have new names.
+        assert_eq!(merge(BASE, &changed), None);
+        let method = BASE.replace("def add", "def put").replace(".add(", ".put(");
+        assert_eq!(merge(BASE, &method).as_deref(), Some(method.as_str()));
+        let function = BASE.replace("net", "gross").replace("    1\n", "    0\n");
+        assert_eq!(merge(BASE, &function), Some(BASE.replace("net", "gross")));
+        let class = BASE
+            .replace("Cart", "Basket")
+            .replace("        2\n", "        3\n");
+        assert_eq!(merge(BASE, &class), Some(BASE.replace("Cart", "Basket")));
     }
 }

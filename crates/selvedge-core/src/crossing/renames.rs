@@ -126,6 +126,21 @@ pub fn rename_originals(
     })
 }
 
+/// The lines of a document with spaces in place of all but its examples.
+fn example_lines(text: &str) -> Vec<String> {
+    let mut is_fenced = false;
+    let lines = text.lines().map(|line| {
+        let start = line.trim_start();
+        is_fenced ^= start.starts_with("```");
+        if is_fenced || start.starts_with(">>> ") || start.starts_with("... ") {
+            line.to_owned()
+        } else {
+            " ".repeat(line.chars().count())
+        }
+    });
+    lines.collect()
+}
+
 /// A source that has a new path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MovedSource<'a> {
@@ -143,6 +158,8 @@ struct Renames<'a> {
     packages: Vec<MovedPackage<'a>>,
     /// Types in another namespace.
     types: MovedTypes,
+    /// The language of the examples in documents: that of the changed sources.
+    examples: Option<SourceLanguage>,
 }
 
 impl<'a> Renames<'a> {
@@ -174,6 +191,9 @@ impl<'a> Renames<'a> {
             packages: find_moved_packages(sources, &moves, &folders),
             moves,
             folders,
+            examples: sources
+                .iter()
+                .find_map(|change| SourceLanguage::from_path(change.path)),
         }
     }
 
@@ -193,9 +213,13 @@ impl<'a> Renames<'a> {
     /// The original test at `path` with the new names, to be stored at `new_path`; `None` if nothing changes, or if the
     /// test itself defines one of the new names. `now` is the attempt's version of the test.
     fn apply(&self, path: &str, new_path: &str, text: &str, now: Option<&str>) -> Option<String> {
-        let language = SourceLanguage::from_path(path)?;
+        let own_language = SourceLanguage::from_path(path);
+        let language = own_language.or(self.examples)?;
         let kept: BTreeSet<&str> = now.unwrap_or_default().lines().collect();
-        let code = code_lines(language, text);
+        let code = match own_language {
+            Some(language) => code_lines(language, text),
+            None => example_lines(text),
+        };
         // Besides the original tests, a source contains the attempt's code, which uses the new names.
         let is_source = !is_test_path(path) && now.is_some();
         let own = code.iter().zip(text.lines());

@@ -963,6 +963,24 @@ fn originals_follow_a_renamed_function() {
     assert_eq!(renamed(&base, &after), [pair("test_calc.py", expected)]);
 }
 
+/// Names change in the examples of a document, not in its text.
+#[test]
+fn originals_follow_names_in_documents() {
+    let readme = "It's the total.\n\n>>> total([1])\n1\n\n```\ntotal([])\n```\n";
+    let base = [
+        ("calc.py", "def total(items):\n    return sum(items)\n"),
+        ("pytest.ini", "[pytest]\naddopts = --doctest-glob=*.md\n"),
+        ("README.md", readme),
+    ];
+    let after = [
+        ("calc.py", "def add_up(items):\n    return sum(items)\n"),
+        base[1],
+        ("README.md", ">>> add_up([1])\n2\n"),
+    ];
+    let expected = "It's the total.\n\n>>> add_up([1])\n1\n\n```\nadd_up([])\n```\n";
+    assert_eq!(renamed(&base, &after), [pair("README.md", expected)]);
+}
+
 #[test]
 fn originals_follow_functions_whose_lines_are_alike() {
     let base = [
