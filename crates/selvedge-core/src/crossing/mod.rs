@@ -3,8 +3,9 @@
 //! There are two trees, one before and one after the attempt. If the attempt changed anything on the *test side*, the
 //! checks run once more with the original test side, so that changes of tests cannot affect the result. `sides` decides
 //! which changed files are on that side, `packages` recognizes packages of helpers, `project_files` recognizes files
-//! that only look like test files, `test_names` and `product` recognize tests and the sources of the product, `manifest` separates the two sides within a manifest, `renames` follows the
-//! attempt's renames, and `outcome` evaluates the second run.
+//! that only look like test files, `examples` recognizes documents that are run as tests, `test_names` and `product`
+//! recognize tests and the sources of the product, `manifest` separates the two sides within a manifest, `renames`
+//! follows the attempt's renames, and `outcome` evaluates the second run.
 
 mod added_tests;
 mod aliases;

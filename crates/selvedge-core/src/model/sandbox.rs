@@ -42,8 +42,7 @@ impl SandboxBackend {
         }
     }
 
-    /// What it cannot restrict under any profile, in addition to what is probed; nothing for containers, which are not
-    /// probed.
+    /// What it cannot restrict under any profile, in addition to what is probed. None are listed for containers.
     pub fn limits(self) -> Vec<&'static str> {
         /// Of every backend that shares this machine's files.
         const COMMON: [&str; 6] = [
