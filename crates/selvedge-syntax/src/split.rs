@@ -1,8 +1,8 @@
 //! Tests inside of sources: merges the tests of one version of a source into another version.
 //!
 //! Rust keeps tests next to the code: items under `#[cfg(test)]`, functions under `#[test]`, and examples in
-//! documentation. What a version added under `#[cfg(test)]` within a function or type is left out. They are found in the token stream, without parsing expressions, so that macros and deep nesting do
-//! not matter.
+//! documentation. They are found in the token stream, without parsing expressions, so that macros and deep nesting do
+//! not matter. What a version added under `#[cfg(test)]` within a function or type is left out.
 
 mod moved_tests;
 mod selected_tests;
