@@ -1,5 +1,5 @@
-//! Overhead of the sandbox for each program that starts in it: a verification with one instant check,
-//! with each backend and with none; and what `bwrap` alone adds to the same program.
+//! Overhead of the sandbox for each program that starts in it: what a further instant check adds to a verification, with
+//! each backend and with none; and what `bwrap` alone adds to the same program.
 
 use std::process::Command;
 use std::time::Duration;
@@ -9,7 +9,9 @@ use super::bench_program::BenchProgram;
 use super::timing::{medians, time_command};
 use crate::XtaskResult;
 
-const ROUNDS: usize = 50;
+const ROUNDS: usize = 30;
+/// How many checks a verification has in addition to the first, for which the sandbox is planned.
+const FURTHER_CHECKS: u32 = 10;
 const BAR: Duration = Duration::from_millis(15);
 /// Bar of the overhead of bubblewrap's sandbox, in multiples of that of `bwrap` alone.
 const FACTOR_BAR: f64 = 1.5;
@@ -20,11 +22,14 @@ const BWRAP_OPTIONS: &str =
 
 pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskResult {
     let directory = selvedge.directory("walls")?;
-    let verify = |backend: &str| {
+    let verify = |backend: &str, further_checks: u32| {
         let mut verify = selvedge.command(&["verify", "--check", "true", "--dir"]);
         verify
             .arg(&directory)
             .env("SELVEDGE_SANDBOX_BACKEND", backend);
+        for number in 0..further_checks {
+            verify.args(["--check", &format!("further-{number}=true")]);
+        }
         time_command(verify, 0)
     };
     let home = selvedge.directory("home")?;
@@ -41,20 +46,34 @@ pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskR
         }
         time_command(command, 0)
     };
-    let [bubblewrap, landlock, bare, isolated, program] = medians(
+    let [
+        bubblewrap,
+        bubblewraps,
+        landlock,
+        landlocks,
+        bare,
+        bares,
+        isolated,
+        program,
+    ] = medians(
         ROUNDS,
         [
-            &mut || verify("bubblewrap"),
-            &mut || verify("landlock"),
-            &mut || verify("none"),
+            &mut || verify("bubblewrap", 0),
+            &mut || verify("bubblewrap", FURTHER_CHECKS),
+            &mut || verify("landlock", 0),
+            &mut || verify("landlock", FURTHER_CHECKS),
+            &mut || verify("none", 0),
+            &mut || verify("none", FURTHER_CHECKS),
             &mut || alone(true),
             &mut || alone(false),
         ],
     )?;
-    let (ours, least) = (
-        bubblewrap.saturating_sub(bare),
-        isolated.saturating_sub(program),
-    );
+    let further = |one: Duration, all: Duration| all.saturating_sub(one) / FURTHER_CHECKS;
+    let bubblewrap = further(bubblewrap, bubblewraps);
+    let landlock = further(landlock, landlocks);
+    let bare = further(bare, bares);
+    let ours = bubblewrap.saturating_sub(bare);
+    let least = isolated.saturating_sub(program);
     table.add_growth(
         "bubblewrap's sandbox of a check",
         ours.as_secs_f64() / least.as_secs_f64(),
@@ -65,7 +84,7 @@ pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskR
         ),
         FACTOR_BAR,
     );
-    table.add_duration("a check behind bubblewrap", bubblewrap, bare, BAR);
-    table.add_duration("a check behind Landlock", landlock, bare, BAR);
+    table.add_duration("a further check behind bubblewrap", bubblewrap, bare, BAR);
+    table.add_duration("a further check behind Landlock", landlock, bare, BAR);
     Ok(())
 }

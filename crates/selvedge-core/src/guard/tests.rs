@@ -382,6 +382,11 @@ fn inspect_flags_what_replaces_parts_of_the_tests() {
         ("a.sh", "# Sums.\nset +e\n"),
         ("a.sh", "case $0 in *run.sh) exact=1 ;; esac\n"),
         ("a.js", "globalThis.check &&= (name) => log(name);\n"),
+        (
+            "src/lib.rs",
+            "const DONE: i32 = 0;\nfn flush() {\n    std::process::exit(DONE);\n}\n",
+        ),
+        ("src/lib.go", "done := 0\nos.Exit(done)\n"),
         ("a.sh", "hash -p /bin/true diff\n"),
         ("a.sh", "shopt -s extdebug\n"),
     ] {
@@ -398,6 +403,10 @@ fn inspect_flags_what_replaces_parts_of_the_tests() {
             "class Parser {\n  expect(kind) {\n    this.expect(kind);\n  }\n}\n",
         ),
         ("a.js", "const list = (it) => it.path;\n"),
+        (
+            "src/lib.rs",
+            "let mut status: i32 = 0;\nif failed {\n    status = 1;\n}\nstd::process::exit(status);\n",
+        ),
         (
             "a.ts",
             "if (import.meta.vitest) {\n  const { expect, it } = import.meta.vitest;\n  it(\"a\", () => expect(1));\n}\n",
@@ -712,4 +721,22 @@ proptest! {
             assert_eq!(finding.path, path);
         }
     }
+}
+
+#[test]
+fn inspect_flags_documentation_with_examples_that_is_replaced() {
+    let before = "def a():\n    \"\"\"\n    >>> a()\n    1\n    \"\"\"\n";
+    for (added, is_flagged) in [
+        ("a.__doc__ = None\n", true),
+        ("a.__doc__ = a.__doc__.replace('1', '2')\n", true),
+        ("a.__doc__ = \"Returns one.\"\n", true),
+        ("setattr(a, '__doc__', None)\n", true),
+        ("b.__doc__ = a.__doc__\n", false),
+    ] {
+        let after = format!("{before}{added}");
+        let found = findings(&[], "a.py", Some(before), Some(&after));
+        assert_eq!(!found.is_empty(), is_flagged, "{added}: {found:?}");
+    }
+    let added = Some("Point.__doc__ = \"A point.\"\n");
+    assert_eq!(findings(&[], "a.py", Some(""), added), []);
 }

@@ -45,30 +45,33 @@ impl SandboxBackend {
     /// What it cannot restrict under any profile, in addition to what is probed. None are listed for containers.
     pub fn limits(self) -> Vec<&'static str> {
         /// Of every backend that shares this machine's files.
-        const COMMON: [&str; 6] = [
+        const COMMON: &[&str] = &[
             "writes of checks to caches of packages and tools, from which your own builds run code",
             "programs with the set-user-id bit that a session leaves in the workspace",
             "reads of copies, hard links and snapshots of hidden files",
             "locks of files that can be read",
             "use of memory, processors and disk space",
             "for root: reads of other users' files outside of homes",
+            "for root: modes and times of device files such as /dev/null",
         ];
-        let own = match self {
-            Self::Bubblewrap => [
+        let own: &[&str] = match self {
+            Self::Bubblewrap => &[
                 "writes to named pipes that another program reads from, in readable folders",
                 "connections to sockets outside of /run, /tmp and the folders of known services",
                 "reads of what is created or replaced at a hidden path while a session runs",
                 "under default: sockets to the host of a virtual machine",
             ],
-            Self::Landlock => [
+            Self::Landlock => &[
                 "writes to settings, hooks and plug-ins in the home of the agent that runs",
                 "connections to sockets by path",
                 "names, sizes, times and extended attributes of hidden files",
+                "modes, owners and times of your files outside",
+                "shared memory and terminals of other programs under default",
                 "priority and processors of your other programs",
             ],
             Self::Auto | Self::Podman | Self::Docker | Self::None => return Vec::new(),
         };
-        own.into_iter().chain(COMMON).collect()
+        own.iter().chain(COMMON).copied().collect()
     }
 
     /// Whether programs run in an image, which does not have this machine's programs.

@@ -12,6 +12,7 @@ use crate::activity::{Activity, Progress};
 use crate::check_error::CheckError;
 use crate::checks::{CheckContext, CheckOutcome, check_for};
 use crate::process::Supervisor;
+use crate::sandbox::WorkspaceSandbox;
 
 /// Where checks run, and the names of their processes and files.
 #[derive(Debug, Clone)]
@@ -75,6 +76,16 @@ impl VerificationContext {
         Self {
             tag: format!("{}.{what}", self.tag),
             output_prefix: format!("{}.{what}", self.output_prefix),
+            ..self.clone()
+        }
+    }
+
+    /// The same context for checks that run one after another: their sandbox is planned from one search of the paths.
+    pub(super) fn for_successive_checks(&self) -> Self {
+        let sandbox = self.supervisor.sandbox();
+        let sandbox = sandbox.map(WorkspaceSandbox::with_paths_searched_once);
+        Self {
+            supervisor: self.supervisor.clone().with_sandbox(sandbox),
             ..self.clone()
         }
     }

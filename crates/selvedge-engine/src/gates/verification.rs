@@ -557,6 +557,7 @@ pub(super) async fn run_steps(
     cancel: &CancellationToken,
 ) -> Result<Vec<CheckOutcome>, CheckError> {
     let mut findings = Vec::with_capacity(steps.len());
+    let place = place.for_successive_checks();
     for group in parallel_groups(steps) {
         let first = findings.len();
         let found = stream::iter(group.iter().enumerate())

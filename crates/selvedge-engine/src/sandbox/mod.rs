@@ -116,6 +116,16 @@ impl WorkspaceSandbox {
         Self { inner: own.into() }
     }
 
+    /// The same sandbox for sessions that follow each other closely: paths outside of the workspace are searched for the
+    /// first one.
+    pub(crate) fn with_paths_searched_once(&self) -> Self {
+        let own = WorkspaceSandboxInner {
+            paths: self.inner.paths.searched_once(),
+            ..WorkspaceSandboxInner::clone(&self.inner)
+        };
+        Self { inner: own.into() }
+    }
+
     /// The same sandbox with mounts over git directories. Only for sandboxes that [`has_mounts`](Self::has_mounts).
     pub(crate) fn with_git_mounts(&self, mounts: Vec<VerificationRoomMount>) -> Self {
         let own = WorkspaceSandboxInner {

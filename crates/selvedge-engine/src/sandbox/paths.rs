@@ -113,6 +113,17 @@ pub(super) struct SandboxPaths {
     secret_files: Arc<OnceLock<Vec<PathBuf>>>,
     /// What links of the search path lead to. A folder of the system may have thousands of links.
     linked_programs: Arc<OnceLock<Vec<(PathBuf, bool, bool)>>>,
+    /// What was found for the first session, if it applies to the next ones.
+    survey: Option<Arc<PathSurvey>>,
+}
+
+/// Results of searches that take longer than an instant check.
+#[derive(Debug, Default)]
+struct PathSurvey {
+    masked: OnceLock<Vec<PathBuf>>,
+    linked_from_masked: OnceLock<Vec<PathBuf>>,
+    steering: OnceLock<Vec<SteeringPath>>,
+    of_agents: OnceLock<Vec<PathBuf>>,
 }
 
 /// One cache of a tool.
@@ -149,11 +160,36 @@ impl SandboxPaths {
             environment,
             secret_files: Arc::default(),
             linked_programs: Arc::default(),
+            survey: None,
+        }
+    }
+
+    /// The same paths for sessions that follow each other closely, such as the checks of an attempt: they are searched
+    /// for the first one.
+    pub(super) fn searched_once(&self) -> Self {
+        Self {
+            survey: Some(Arc::default()),
+            ..self.clone()
+        }
+    }
+
+    fn once<T: Clone>(
+        &self,
+        result: impl FnOnce(&PathSurvey) -> &OnceLock<T>,
+        find: impl FnOnce() -> T,
+    ) -> T {
+        match &self.survey {
+            Some(survey) => result(survey).get_or_init(find).clone(),
+            None => find(),
         }
     }
 
     /// Paths that are hidden in every sandbox.
     pub(super) fn masked(&self) -> Vec<PathBuf> {
+        self.once(|survey| &survey.masked, || self.find_masked())
+    }
+
+    fn find_masked(&self) -> Vec<PathBuf> {
         let socket = absolute_path_variable(&self.environment, "SSH_AUTH_SOCK");
         let names = FolderNames::default();
         let existing = |section| self.existing_anywhere(section, &names).into_iter();
@@ -169,6 +205,11 @@ impl SandboxPaths {
     /// Files of the homes that links in hidden folders lead to: the mask of the folder does not hide them at their own
     /// paths.
     pub(super) fn linked_from_masked(&self) -> Vec<PathBuf> {
+        let find = || self.find_linked_from_masked();
+        self.once(|survey| &survey.linked_from_masked, find)
+    }
+
+    fn find_linked_from_masked(&self) -> Vec<PathBuf> {
         let names = FolderNames::default();
         let mut found = BTreeSet::new();
         let mut folders: Vec<(PathBuf, usize)> = self
@@ -338,6 +379,10 @@ impl SandboxPaths {
 
     /// Paths that are read-only although their surroundings are writable.
     pub(super) fn steering(&self) -> Vec<SteeringPath> {
+        self.once(|survey| &survey.steering, || self.find_steering())
+    }
+
+    fn find_steering(&self) -> Vec<SteeringPath> {
         let listed = section_lines("steering").filter_map(|line| {
             let (place, may_be_created) = match line.strip_suffix('?') {
                 Some(place) => (place, true),
@@ -537,9 +582,14 @@ impl SandboxPaths {
         kind: Option<AgentKind>,
         program: &str,
     ) -> Vec<PathBuf> {
-        let own = kind
-            .map(|kind| agent_names_of(kind, program))
-            .unwrap_or_default();
+        let own = kind.map(|kind| agent_names_of(kind, program));
+        match own {
+            Some(own) => self.find_agents_paths(&own),
+            None => self.once(|survey| &survey.of_agents, || self.find_agents_paths(&[])),
+        }
+    }
+
+    fn find_agents_paths(&self, own: &[&str]) -> Vec<PathBuf> {
         let names = FolderNames::default();
         agent_names()
             .filter(|other| !own.contains(other))

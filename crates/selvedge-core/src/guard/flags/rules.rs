@@ -55,7 +55,7 @@ use LineView::{Code, Text};
 use RuleScope::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [LineRule; 84] = [
+static RULES: [LineRule; 85] = [
     // Ends the process with success before the runner has a result.
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\((?:.*(?:\bos\.|[(,\s]))?_exit\b"),
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
@@ -80,6 +80,7 @@ static RULES: [LineRule; 84] = [
     rule(Python, Sources, Text, FindingKind::RunnerPatched, Strong, r"\bsys\.modules\s*\[\s*['\x22](?:_?pytest|unittest|pluggy)[\w.]*['\x22]\s*\]\s*="),
     rule(Python, Sources, Text, FindingKind::RunnerPatched, Strong, r"['\x22]_pytest(?:\.\w+)*['\x22]|\bsys\.modules\s*\[\s*['\x22][\w.]*(?:test|mock|assert|expect|fixture|hypothesis)[\w.]*['\x22]\s*\]\s*="),
     rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"\.__code__\s*=[^=]"),
+    rule(Python, Sources, Text, FindingKind::RunnerPatched, Strong, r"\b__test__\s*(?:\[[^\]]*\]\s*=[^=]|=\s*\{)|\bdoctest\.(?:\w+\.)?\w+\s*=[^=]|\bsetattr\s*\([^)]*['\x22]__doc__['\x22]\s*,\s*(?:['\x22]|None\b)"),
     rule(C, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*(?:(?:static|extern|_Noreturn|const)\s+)*(?:void|int|long)\s+(?:__assert\w*|exit|_exit|abort|atexit|raise|strcmp|memcmp)\s*\([^;]*$"),
     rule(C, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*#\s*undef\s+(?:\w*(?:ASSERT|CHECK|EXPECT|REQUIRE|VERIFY)\w*|assert\w*|NDEBUG)\b|^\s*#\s*define\s+(?:NDEBUG|assert)\b"),
     rule(Php, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*namespace\s+PHPUnit\b"),
@@ -199,6 +200,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let is_entry = is_entry(file);
     let mut flags = exits_of_library(file, added);
     flags.extend(test_headers(file, added));
+    flags.extend(replaced_documentation(file, added));
     flags.extend(shell_flags(file, added));
     for rule in RULES.iter().filter(|rule| rule.language == file.language) {
         for &line in added {
@@ -207,9 +209,12 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
                 Code => &file.new.code,
                 Text => &file.new.text,
             };
-            let matches = view
-                .get(line)
-                .is_some_and(|line| rule.pattern.is_match(line));
+            let matches = view.get(line).is_some_and(|line| {
+                rule.pattern.is_match(line)
+                    || rule.kind == FindingKind::EarlyExit
+                        && with_named_success(file, line)
+                            .is_some_and(|line| rule.pattern.is_match(&line))
+            });
             let is_usual = rule.kind == FindingKind::EarlyExit && is_usual_exit(file, line);
             if holds && matches && !is_usual && !is_typing_import(file, line) {
                 flags.push(Flag::new(
@@ -222,6 +227,26 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         }
     }
     flags
+}
+
+/// The line with `0` in place of the name of an exit status that is 0 wherever the file assigns it: `exit(DONE)`.
+fn with_named_success(file: &ChangedLines<'_>, line: &str) -> Option<String> {
+    static EXIT: Pattern =
+        Pattern::new(r"(?i)(?:exit\w*|halt)!?\s*[( ]\s*((?:\w+(?:::|\.))*([a-z_]\w*))\s*(?:\)|$)");
+    static ASSIGNED: Pattern =
+        Pattern::new(r"\b(\w+)\b(?:\s*:\s*\w+|\s+\w+)?\s*:?=\s*([^=\s;,)]+)");
+    let found = EXIT.regex()?.captures(line)?;
+    let (status, name) = (found.get(1)?, &found[2]);
+    let assigned = ASSIGNED.regex()?;
+    let lines = file.new.code.iter();
+    let mut values = lines
+        .flat_map(|line| assigned.captures_iter(line))
+        .filter(|found| &found[1] == name)
+        .map(|found| found[2].to_owned())
+        .peekable();
+    values.peek()?;
+    let is_success = values.all(|value| value == "0");
+    is_success.then(|| format!("{}0{}", &line[..status.start()], &line[status.end()..]))
 }
 
 /// `exit(0)` in a C source without a `main` function that did not end the process before.
@@ -241,6 +266,27 @@ fn exits_of_library(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let what = describe_kind(FindingKind::EarlyExit);
     lines
         .map(|line| Flag::new(Some(*line), FindingKind::EarlyExit, Strong, what))
+        .collect()
+}
+
+/// Documentation that a Python source with doctests replaces while it is imported.
+fn replaced_documentation(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
+    static PROMPT: Pattern = Pattern::new(r"^\s*>>> ");
+    // Wrappers take over the documentation of what they wrap.
+    static REPLACED: Pattern = Pattern::new(
+        r"\b__doc__\s*[+%]?=\s*(?:[^=\s\w]|\w+\s*(?:[^\s\w.]|$)|\w+\.[a-z]|[\w.]+\.__doc__\s*[.%+\[])|\bdel\b.*\.__doc__\b",
+    );
+    if file.language != Python || !file.had(&PROMPT) {
+        return Vec::new();
+    }
+    let is_replaced = |line: &&usize| {
+        let code = file.new.code.get(**line);
+        code.is_some_and(|code| REPLACED.is_match(code))
+    };
+    let what = "replaces documentation, so passing examples in it are not evidence";
+    let lines = added.iter().filter(is_replaced);
+    lines
+        .map(|line| Flag::new(Some(*line), FindingKind::RunnerPatched, Strong, what))
         .collect()
 }
 

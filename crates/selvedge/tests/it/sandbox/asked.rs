@@ -85,14 +85,25 @@ fn doctor_reports_sandbox_restrictions() {
         "bubblewrap, default: enforces writes, secrets",
         "landlock, strict: enforces writes, secrets",
         "agents: bubblewrap, default",
-        "cannot enforce: writes to named pipes",
-        "programs with the set-user-id bit that a session leaves in the workspace",
-        "reads of what is created or replaced at a hidden path while a session runs",
-        "names, sizes, times and extended attributes of hidden files",
-        "cannot enforce: writes to settings, hooks and plug-ins in the home of the agent",
     ] {
         assert!(doctor.contains(line), "{doctor}");
     }
+    for backend in ["bubblewrap", "Landlock"] {
+        let documented = [format!("With {backend}:"), "With both:".to_owned()]
+            .map(|introduction| documented_list(&introduction));
+        let line = format!("cannot enforce: {}\n", documented.concat().join("; "));
+        assert!(doctor.contains(&line), "{line}{doctor}");
+    }
+}
+
+/// The list in the reference after a line that ends with `introduction`.
+fn documented_list(introduction: &str) -> Vec<&'static str> {
+    let lines = include_str!("../../../../../docs/reference/sandbox.md").lines();
+    lines
+        .skip_while(|line| !line.ends_with(introduction))
+        .skip(2)
+        .map_while(|line| line.strip_prefix("- "))
+        .collect()
 }
 
 /// Root sets up the sandbox with its privileges, other users with user namespaces. If the tests do not run as
