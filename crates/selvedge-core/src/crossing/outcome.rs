@@ -129,8 +129,12 @@ pub fn next_run(
     has_added_tests: bool,
     baseline: &[Option<&CheckReport>],
     runs: &CrossedRuns,
+    expected: &ExpectedChanges<'_>,
 ) -> NextRun {
     if is_passed(runs.decisive_run(baseline)) {
+        return NextRun::Done;
+    }
+    if runs.renamed.is_none() && fails_as_expected(&runs.original, baseline, expected) {
         return NextRun::Done;
     }
     if has_added_tests && runs.with_added_tests.is_none() && may_settle(baseline, &runs.original) {
@@ -152,6 +156,23 @@ pub fn next_run(
     } else {
         NextRun::WithoutUnfit(unfit)
     }
+}
+
+/// Whether all tests that fail are ones whose change the task expects.
+fn fails_as_expected(
+    checks: &[CheckReport],
+    baseline: &[Option<&CheckReport>],
+    expected: &ExpectedChanges<'_>,
+) -> bool {
+    let mut sum = CrossedSummary {
+        expected: expected.clone(),
+        compares_tests: true,
+        ..CrossedSummary::default()
+    };
+    for (index, check) in checks.iter().enumerate() {
+        sum.add(baseline.get(index).copied().flatten(), check);
+    }
+    !sum.fails_again && !sum.is_undecided && sum.unrunnable.is_empty()
 }
 
 /// The report if the attempt changed nothing on the test side except what the task expects.

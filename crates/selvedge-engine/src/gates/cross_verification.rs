@@ -103,7 +103,15 @@ impl CrossVerification<'_> {
         let baseline: Vec<Option<&CheckReport>> = known.iter().map(Option::as_ref).collect();
         loop {
             let has_added = !added_tests.is_empty();
-            match next_run(&files, renamed.is_some(), has_added, &baseline, &runs) {
+            let expected = &self.expected;
+            match next_run(
+                &files,
+                renamed.is_some(),
+                has_added,
+                &baseline,
+                &runs,
+                expected,
+            ) {
                 NextRun::Done => break,
                 NextRun::WithAddedTests => {
                     let others = files
@@ -160,7 +168,7 @@ impl CrossVerification<'_> {
         files: &[CrossedFile],
         delivered: &[CheckReport],
     ) -> Result<Vec<CheckReport>, CheckError> {
-        let place = self.context.with_prefix(name);
+        let place = self.context.with_prefix(name).for_successive_checks();
         let name = place.tag.replacen('.', "/", 1).replace('.', "-");
         let crossed = self.trees.compose(name, files).await?;
         self.remove_bytecode().await?;

@@ -120,7 +120,7 @@ impl ExpectedReport {
     pub(super) fn read(&self, printed: Option<TestSummary>) -> ParsedReport {
         match self.read_with_canary(printed) {
             ParsedReport::Complete(tests) => {
-                ParsedReport::Complete(relative_ids(tests, &self.project.sandbox_path))
+                ParsedReport::Complete(relative_ids(tests, &self.project))
             }
             other => other,
         }
@@ -262,17 +262,38 @@ fn parse_report(file: impl Read, remaining_bytes: &mut u64) -> ParsedReport {
 }
 
 /// Makes file paths in test ids relative to the directory of the runner, so that a test has the same id in another
-/// directory.
-fn relative_ids(mut tests: TestSummary, project: &Path) -> TestSummary {
-    let prefix = format!("{}/", project.display());
+/// directory. A runner whose settings are in a folder above, such as pytest's, begins its ids with the path from there.
+fn relative_ids(mut tests: TestSummary, project: &CheckDirectory) -> TestSummary {
+    let path = &project.sandbox_path;
+    let absolute = format!("{}/", path.display());
+    let from_above: Vec<String> = path
+        .ancestors()
+        .skip(1)
+        .filter_map(|above| Some(format!("{}/", path.strip_prefix(above).ok()?.display())))
+        .collect();
+    let is_file = |id: &str| {
+        let end = id.find("::").or_else(|| id.find(" > "));
+        project
+            .host_path
+            .join(&id[..end.unwrap_or(id.len())])
+            .is_file()
+    };
+    let relative = |id: &str| {
+        let own = id.strip_prefix(&absolute).or_else(|| id.strip_prefix("./"));
+        own.map(str::to_owned).or_else(|| {
+            let mut rests = from_above.iter().filter_map(|above| id.strip_prefix(above));
+            let rest = rests.find(|rest| is_file(rest))?;
+            (!is_file(id)).then(|| rest.to_owned())
+        })
+    };
     for list in [
         &mut tests.passed_ids,
         &mut tests.failed_ids,
         &mut tests.skipped_ids,
     ] {
         for id in &mut list.ids {
-            if let Some(rest) = id.strip_prefix(&prefix).or_else(|| id.strip_prefix("./")) {
-                *id = rest.to_owned();
+            if let Some(relative) = relative(id) {
+                *id = relative;
             }
         }
     }

@@ -264,3 +264,36 @@ fn report_ids_are_relative_to_project() {
     };
     assert_eq!(tests.passed_ids.ids, ["test/shop.js > adds"]);
 }
+
+/// Pytest finds its settings in a folder above the project, and names tests from there.
+#[test]
+fn report_ids_from_a_folder_above_are_relative_to_project() {
+    let stage = stage("pytest");
+    let project = stage.root.path();
+    let name = project.file_name().unwrap().to_str().unwrap();
+    fs::create_dir_all(project.join(name)).unwrap();
+    for file in ["test_a.py", &format!("{name}/test_b.py")] {
+        fs::write(project.join(file), "").unwrap();
+    }
+    let case = |file: &str| format!(r#"<testcase classname="t" name="a" file="{file}"/>"#);
+    let cases = [
+        case(&format!("{name}/test_a.py")),
+        case(&format!("{name}/test_b.py")),
+        case(&format!("{name}/gone.py")),
+    ];
+    let report = PASSED.replace(&case("t.py"), &cases.concat());
+    fs::write(stage.report(), report.replace("tests=\"1\"", "tests=\"3\"")).unwrap();
+    let ParsedReport::Complete(tests) = stage.awaited.read(None) else {
+        panic!("a whole report");
+    };
+    let expected = [
+        "test_a.py::a".to_owned(),
+        format!("{name}/test_b.py::a"),
+        format!("{name}/gone.py::a"),
+    ];
+    let mut expected = expected.to_vec();
+    expected.sort();
+    let mut found = tests.passed_ids.ids.clone();
+    found.sort();
+    assert_eq!(found, expected);
+}
