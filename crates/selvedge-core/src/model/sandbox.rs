@@ -58,7 +58,7 @@ impl SandboxBackend {
             Self::Bubblewrap => &[
                 "writes to named pipes that another program reads from, in readable folders",
                 "connections to sockets outside of /run, /tmp and the folders of known services",
-                "reads of what is created or replaced at a hidden path while a session runs",
+                "reads of what is created or replaced at a hidden path while a session or the checks of an attempt run",
                 "under default: sockets to the host of a virtual machine",
             ],
             Self::Landlock => &[
