@@ -42,6 +42,7 @@ pub struct TestEnv {
     binary: PathBuf,
     root: PathBuf,
     sandbox: &'static str,
+    sandbox_profile: Option<&'static str>,
     _directory: TempDir,
 }
 
@@ -70,6 +71,7 @@ impl TestEnv {
             binary: binary.into(),
             root,
             sandbox: "none",
+            sandbox_profile: None,
             _directory: directory,
         }
     }
@@ -79,6 +81,13 @@ impl TestEnv {
     #[must_use]
     pub fn with_sandbox(mut self, backend: &'static str) -> Self {
         self.sandbox = backend;
+        self
+    }
+
+    /// Sets the profile of the sandbox, for agents and checks.
+    #[must_use]
+    pub fn with_sandbox_profile(mut self, profile: &'static str) -> Self {
+        self.sandbox_profile = Some(profile);
         self
     }
 
@@ -174,6 +183,9 @@ impl TestEnv {
             ("GIT_CONFIG_NOSYSTEM", "1"),
             ("SELVEDGE_SANDBOX_BACKEND", self.sandbox),
         ]);
+        for variable in ["SELVEDGE_SANDBOX_AGENTS", "SELVEDGE_SANDBOX_CHECKS"] {
+            command.envs(self.sandbox_profile.map(|profile| (variable, profile)));
+        }
         for (name, directory) in [
             ("HOME", "home"),
             ("XDG_STATE_HOME", "state"),

@@ -707,6 +707,11 @@ fn inspect_weighs_suppressions_by_what_was_reported() {
     let on = |path| strength_in(path, before, &asserted);
     assert_eq!(on("lib/a.ts"), Some(FindingSeverity::Strong));
     assert_eq!(on("lib/a.swift"), None);
+    let function = "\nconst ask = port as (env: Env) => number;\n\nlisten(ask(env));\n";
+    let strength = |after| strength_in("lib/a.ts", before, after);
+    assert_eq!(strength(function), Some(FindingSeverity::Strong));
+    let other = "\nconst ask = read as (env: Env) => number;\n\nlisten(ask(env));\n";
+    assert_eq!(strength(other), None);
 }
 
 proptest! {

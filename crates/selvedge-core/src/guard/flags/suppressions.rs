@@ -49,6 +49,10 @@ static NULL_ASSERTION: Pattern = Pattern::new(r"[\w)\]]!(?:[^=\w]|$)");
 static TYPE_ASSERTION: Pattern = Pattern::new(
     r"\s+as\s+(?:const\b|[A-Za-z_$][\w$.]*(?:<[^<>]*>)?(?:\[\])*(?:\s*\|\s*[A-Za-z_$][\w$.]*(?:\[\])*)*)|<[A-Za-z_$][\w$.]*(?:\[\])*>",
 );
+/// TypeScript's assertion of another type for a function.
+static FUNCTION_ASSERTION: Pattern = Pattern::new(
+    r"([\w$]+)\)?\s+as\s+(?:typeof\b|\(?\([^)]*\)\s*=>)|<\([^)]*\)\s*=>[^<>]*>\s*\(?([\w$]+)",
+);
 /// Suppressions that apply to a whole file.
 static WHOLE_FILE: Pattern = Pattern::new(
     r"@ts-nocheck|^\s*assert\s+not\s+(?:typing\.)?TYPE_CHECKING|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|^\s*#\s*isort:\s*(?:off|skip)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint(?:-disable\b|\s+[\w@/-]+\s*:)|phpcs:ignoreFile|rubocop:disable",
@@ -134,7 +138,9 @@ pub(super) fn flags(
             && (asserts
                 || ANY_TYPE.is_match(code)
                 || (is_script && asserts_only_type(code, &reported)));
-        if !IN_COMMENTS.is_match(comment) && !ATTRIBUTE.is_match(code) && !hides_type {
+        let hides_function = is_script && asserts_used_function(code, &reported);
+        let hides = hides_type || hides_function;
+        if !IN_COMMENTS.is_match(comment) && !ATTRIBUTE.is_match(code) && !hides {
             return None;
         }
         let text = file.line_now(line).unwrap_or_default();
@@ -149,7 +155,7 @@ pub(super) fn flags(
         };
         let hides_file = (!reported.is_empty() && WHOLE_FILE.is_match(text))
             || (is_file_reported && UNFORMATTED.is_match(text));
-        if is_reported(text) || is_reported(next) || hides_file {
+        if is_reported(text) || is_reported(next) || hides_file || hides_function {
             let what =
                 "suppresses what a linter or a type checker reported here instead of fixing it";
             return Some(Flag::new(
@@ -234,6 +240,24 @@ fn strip_cast(line: &str) -> String {
         .chars()
         .filter(|it| !it.is_whitespace() && !matches!(it, '!' | '(' | ')'))
         .collect()
+}
+
+/// Whether the line asserts another type for a function that a reported line calls.
+fn asserts_used_function(code: &str, reported: &[&str]) -> bool {
+    let found = FUNCTION_ASSERTION
+        .regex()
+        .and_then(|regex| regex.captures(code));
+    let Some(name) = found.and_then(|found| found.get(1).or(found.get(2))) else {
+        return false;
+    };
+    let calls = |line: &&str| {
+        let mut before = line.match_indices(name.as_str());
+        before.any(|(at, name)| {
+            let is_whole = !line[..at].ends_with(|it: char| it.is_alphanumeric() || it == '_');
+            is_whole && line[at + name.len()..].starts_with('(')
+        })
+    };
+    reported.iter().any(calls)
 }
 
 /// Whether the line is a reported one with a type assertion.

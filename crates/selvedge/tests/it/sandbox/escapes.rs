@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::fixture::SandboxFixture;
-use super::on_all;
+use super::on_all_profiles;
 
 fn bashrc(fixture: &SandboxFixture) -> String {
     fs::read_to_string(fixture.env.home().join(".bashrc")).unwrap()
@@ -161,7 +161,7 @@ fn mount_points_are_not_created_in_home(fixture: &SandboxFixture) {
     assert!(!std::path::Path::new("/tmp/.git").exists());
 }
 
-on_all!(
+on_all_profiles!(
     home_file_cannot_be_changed,
     home_file_cannot_be_created,
     system_program_cannot_be_created,

@@ -42,6 +42,14 @@ impl SandboxFixture {
         is_available(backend, &probe(backend)).then(|| Self::create(backend))
     }
 
+    /// Creates a fixture with one backend and the profile `strict`.
+    #[track_caller]
+    pub(crate) fn strict(backend: &'static str) -> Option<Self> {
+        let mut fixture = Self::with_backend(backend)?;
+        fixture.env = fixture.env.with_sandbox_profile("strict");
+        Some(fixture)
+    }
+
     /// Creates a fixture with one backend below a folder.
     #[track_caller]
     pub(crate) fn with_backend_in(backend: &'static str, folder: &Path) -> Option<Self> {

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use selvedge_testkit::attack_process;
 
 use super::fixture::SandboxFixture;
-use super::on_all;
+use super::on_all_profiles;
 
 /// The variable with the id of the process to attack. Its parent is attacked too, if it is visible.
 const TARGET: &str = "SELVEDGE_TEST_TARGET";
@@ -98,7 +98,7 @@ fn exit_code_cannot_be_forged(fixture: &SandboxFixture) {
     assert!(attacked.lines().count() <= 1, "{attacked}");
 }
 
-on_all!(exit_code_cannot_be_forged);
+on_all_profiles!(exit_code_cannot_be_forged);
 
 /// Root can attack every process; then the report lists `processes` as not enforced, as for every user without a
 /// sandbox.

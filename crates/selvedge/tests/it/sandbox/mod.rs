@@ -71,6 +71,32 @@ macro_rules! in_rooms {
 }
 pub(crate) use in_rooms;
 
+/// Defines tests on every backend, and with the profile `strict` on those without containers.
+macro_rules! on_all_profiles {
+    ($($name:ident),+ $(,)?) => {
+        $crate::sandbox::on_all!($($name),+);
+        mod strict {
+            mod bubblewrap {
+                $(#[test]
+                fn $name() {
+                    if let Some(fixture) = crate::sandbox::fixture::SandboxFixture::strict("bubblewrap") {
+                        super::super::$name(&fixture);
+                    }
+                })+
+            }
+            mod landlock {
+                $(#[test]
+                fn $name() {
+                    if let Some(fixture) = crate::sandbox::fixture::SandboxFixture::strict("landlock") {
+                        super::super::$name(&fixture);
+                    }
+                })+
+            }
+        }
+    };
+}
+pub(crate) use on_all_profiles;
+
 /// Defines tests on every backend.
 macro_rules! on_all {
     ($($name:ident),+ $(,)?) => {

@@ -5,7 +5,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
 use super::fixture::{SECRET, SandboxFixture};
-use super::on_all;
+use super::on_all_profiles;
 
 fn secrets_in_keys_and_logins_are_hidden(fixture: &SandboxFixture) {
     fixture.assert_no_secret_in(
@@ -131,7 +131,7 @@ fn temporary_files_of_others_are_hidden(fixture: &SandboxFixture) {
     assert_eq!(open, fixture.backend == "landlock");
 }
 
-on_all!(
+on_all_profiles!(
     secrets_in_keys_and_logins_are_hidden,
     secrets_are_hidden_under_other_path_spellings,
     secrets_are_hidden_behind_links,

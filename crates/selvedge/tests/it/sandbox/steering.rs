@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use super::fixture::SandboxFixture;
-use super::on_all;
+use super::on_all_profiles;
 use crate::fixtures::make_executable;
 
 fn git_hook_of_agent_is_removed(fixture: &SandboxFixture) {
@@ -193,7 +193,7 @@ fn git_changes_outside_the_workspace_are_reported() {
     assert_eq!(put_back[0], notice, "{story}");
 }
 
-on_all!(
+on_all_profiles!(
     git_hook_of_agent_is_removed,
     git_config_of_agent_is_restored,
     git_hook_of_check_is_removed,
