@@ -28,7 +28,7 @@ pub(super) fn measure(selvedge: &BenchProgram, table: &mut BenchTable) -> XtaskR
             .arg(&directory)
             .env("SELVEDGE_SANDBOX_BACKEND", backend);
         for number in 0..further_checks {
-            verify.args(["--check", &format!("further-{number}=true")]);
+            verify.args(["--check", &format!("check{number}=true")]);
         }
         time_command(verify, 0)
     };
