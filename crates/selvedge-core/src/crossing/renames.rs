@@ -270,7 +270,14 @@ impl<'a> Renames<'a> {
             let new = if quoted.starts_with('.') {
                 self.relative(path, new_path, quoted)
             } else {
-                self.moves.iter().find_map(|moved| moved.suffix(quoted))
+                // Aliases of a folder with sources.
+                let mut aliases = ["@/", "~/"].into_iter();
+                let alias = aliases
+                    .find(|alias| quoted.starts_with(alias))
+                    .unwrap_or("");
+                let below = &quoted[alias.len()..];
+                let new = self.moves.iter().find_map(|moved| moved.suffix(below));
+                new.map(|new| format!("{alias}{new}"))
             };
             format!("{open}{}{close}", new.as_deref().unwrap_or(quoted))
         });
