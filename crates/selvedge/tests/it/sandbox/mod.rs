@@ -24,11 +24,14 @@ mod temporary;
 /// Defines a test for each function on one backend: `sandbox::…::bubblewrap::name`.
 macro_rules! behind {
     ($module:ident, $backend:ident, $($name:ident),+ $(,)?) => {
+        crate::sandbox::behind!($module, with_backend, $backend, [$($name),+]);
+    };
+    ($module:ident, $create:ident, $backend:ident, [$($name:ident),+]) => {
         mod $module {
             $(#[test]
             fn $name() {
                 let backend = stringify!($backend);
-                if let Some(fixture) = crate::sandbox::fixture::SandboxFixture::with_backend(backend) {
+                if let Some(fixture) = crate::sandbox::fixture::SandboxFixture::$create(backend) {
                     super::$name(&fixture);
                 }
             })+
@@ -75,24 +78,8 @@ pub(crate) use in_rooms;
 macro_rules! on_all_profiles {
     ($($name:ident),+ $(,)?) => {
         $crate::sandbox::on_all!($($name),+);
-        mod strict {
-            mod bubblewrap {
-                $(#[test]
-                fn $name() {
-                    if let Some(fixture) = crate::sandbox::fixture::SandboxFixture::strict("bubblewrap") {
-                        super::super::$name(&fixture);
-                    }
-                })+
-            }
-            mod landlock {
-                $(#[test]
-                fn $name() {
-                    if let Some(fixture) = crate::sandbox::fixture::SandboxFixture::strict("landlock") {
-                        super::super::$name(&fixture);
-                    }
-                })+
-            }
-        }
+        $crate::sandbox::behind!(bubblewrap_strict, strict, bubblewrap, [$($name),+]);
+        $crate::sandbox::behind!(landlock_strict, strict, landlock, [$($name),+]);
     };
 }
 pub(crate) use on_all_profiles;
