@@ -164,14 +164,7 @@ fn fails_as_expected(
     baseline: &[Option<&CheckReport>],
     expected: &ExpectedChanges<'_>,
 ) -> bool {
-    let mut sum = CrossedSummary {
-        expected: expected.clone(),
-        compares_tests: true,
-        ..CrossedSummary::default()
-    };
-    for (index, check) in checks.iter().enumerate() {
-        sum.add(baseline.get(index).copied().flatten(), check);
-    }
+    let sum = CrossedSummary::new(checks, baseline, expected, true);
     !sum.fails_again && !sum.is_undecided && sum.unrunnable.is_empty()
 }
 
@@ -225,17 +218,10 @@ pub fn conclude(
     });
     let unused = unused.map(|file| file.path.clone()).collect();
     let checks = corrected.unwrap_or_else(|| runs.decisive_run(baseline).to_vec());
-    let mut sum = CrossedSummary {
-        expected: expected.clone(),
-        // With other files in their place, different tests are executed.
-        compares_tests: unfit.is_empty()
-            && expected_files.is_empty()
-            && !new_names.as_ref().is_some_and(has_moved),
-        ..CrossedSummary::default()
-    };
-    for (index, check) in checks.iter().enumerate() {
-        sum.add(baseline.get(index).copied().flatten(), check);
-    }
+    // With other files in their place, different tests are executed.
+    let compares_tests =
+        unfit.is_empty() && expected_files.is_empty() && !new_names.as_ref().is_some_and(has_moved);
+    let sum = CrossedSummary::new(&checks, baseline, expected, compares_tests);
     let (result, reason) = match () {
         () if sum.fails_again => (
             CrossedResult::StillFailing,
@@ -312,7 +298,24 @@ struct CrossedSummary<'a> {
     reasons: Vec<String>,
 }
 
-impl CrossedSummary<'_> {
+impl<'a> CrossedSummary<'a> {
+    fn new(
+        checks: &[CheckReport],
+        baseline: &[Option<&CheckReport>],
+        expected: &ExpectedChanges<'a>,
+        compares_tests: bool,
+    ) -> Self {
+        let mut sum = Self {
+            expected: expected.clone(),
+            compares_tests,
+            ..Self::default()
+        };
+        for (index, check) in checks.iter().enumerate() {
+            sum.add(baseline.get(index).copied().flatten(), check);
+        }
+        sum
+    }
+
     fn add(&mut self, before: Option<&CheckReport>, check: &CheckReport) {
         match check.status {
             CheckStatus::Skip => {}
