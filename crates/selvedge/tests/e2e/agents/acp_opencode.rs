@@ -22,8 +22,8 @@ const ACP_OPENCODE: TestedAgent = TestedAgent {
     judgement: Judgement::AfterCommand,
 };
 
-fn settings(_: &TestEnv, server: &ModelServer) -> String {
-    let agent = super::opencode::provider(server);
+fn settings(env: &TestEnv, server: &ModelServer) -> String {
+    let agent = super::opencode::provider(env, server);
     let program = json!([program("opencode"), "acp"]);
     format!("kind = \"acp\"\nprogram = {program}\nmodel = \"loopback/scripted\"\n{agent}")
 }

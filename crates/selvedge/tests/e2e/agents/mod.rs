@@ -16,7 +16,9 @@ mod opencode;
 mod qwen;
 mod scenarios;
 
-pub(crate) use opencode::config as opencode_config;
+pub(crate) use opencode::{
+    config as opencode_config, skip_installation as skip_opencode_installation,
+};
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 
 /// The properties of an agent that the scenarios depend on.

@@ -1,6 +1,9 @@
 //! OpenCode on OpenAI's chat completions. It retries an overloaded API for more than a minute, which cannot be
 //! configured, so that scenario is omitted.
 
+use std::fs;
+use std::path::Path;
+
 use selvedge_testkit::{ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
@@ -23,9 +26,9 @@ const OPENCODE: TestedAgent = TestedAgent {
     judgement: Judgement::AfterCommand,
 };
 
-fn settings(_: &TestEnv, server: &ModelServer) -> String {
+fn settings(env: &TestEnv, server: &ModelServer) -> String {
     let program = json!([program("opencode")]);
-    let provider = provider(server);
+    let provider = provider(env, server);
     format!("program = {program}\nmodel = \"loopback/scripted\"\n{provider}")
 }
 
@@ -41,8 +44,26 @@ pub(crate) fn config(server: &ModelServer) -> String {
     json!({"provider": {"loopback": provider}}).to_string()
 }
 
+/// Pretends that the package which OpenCode installs from the registry into each folder of settings is there. Its
+/// installation takes half a minute, and no plug-in of the tests imports it.
+pub(crate) fn skip_installation(settings: &Path) {
+    let package = json!({"dependencies": {"@opencode-ai/plugin": "*"}});
+    fs::create_dir_all(settings.join("node_modules")).expect("a folder of settings");
+    let files = [
+        ("package.json", package.to_string()),
+        (
+            "package-lock.json",
+            json!({"packages": {"": package}}).to_string(),
+        ),
+    ];
+    for (name, text) in files {
+        fs::write(settings.join(name), text).expect("a file in the settings");
+    }
+}
+
 /// Environment variables that set this server as the model and disable downloads.
-pub(super) fn provider(server: &ModelServer) -> String {
+pub(super) fn provider(env: &TestEnv, server: &ModelServer) -> String {
+    skip_installation(&env.config().join("opencode"));
     let config = config(server);
     format!(
         "env.OPENCODE_CONFIG_CONTENT = '{config}'\n\

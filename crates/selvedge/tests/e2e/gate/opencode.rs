@@ -5,12 +5,19 @@ use selvedge_testkit::{Invocation, ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
 use super::{AgentServer, GatedAgent, plays};
+use crate::agents::{opencode_config, skip_opencode_installation};
 use crate::fixtures::program;
 
 const OPENCODE: GatedAgent = GatedAgent {
     name: "opencode",
     scope: &[],
     prepare: |env, server| {
+        for settings in [
+            env.config().join("opencode"),
+            env.work_dir().join(".opencode"),
+        ] {
+            skip_opencode_installation(&settings);
+        }
         let listening = "listening on ";
         let program = command(env, server).args(["serve", "--port", "0"]).spawn();
         program.wait_for_stdout(listening);
@@ -47,10 +54,7 @@ const OPENCODE: GatedAgent = GatedAgent {
 
 fn command(env: &TestEnv, server: &ModelServer) -> Invocation {
     env.command(program("opencode"))
-        .env(
-            "OPENCODE_CONFIG_CONTENT",
-            crate::agents::opencode_config(server),
-        )
+        .env("OPENCODE_CONFIG_CONTENT", opencode_config(server))
         .env("OPENCODE_DISABLE_MODELS_FETCH", "1")
         .env("OPENCODE_DISABLE_LSP_DOWNLOAD", "1")
 }
