@@ -1,5 +1,5 @@
-//! `cargo xtask chaos`: injects faults into real hubs and workers (`crates/selvedge-chaos`), using a
-//! build of Selvedge that contains failpoints. The arguments are passed to that program.
+//! `cargo xtask chaos`: injects faults into real hubs and workers (`crates/selvedge-chaos`), using the
+//! development build of Selvedge, which contains failpoints. The arguments are passed to that program.
 
 use std::process::Command;
 
@@ -17,8 +17,7 @@ const SHORT: [&[&str]; 3] = [
 /// Builds both programs and runs the fault tests; without arguments, the short form.
 pub(crate) fn run(args: &[&str]) -> XtaskResult {
     let binaries = ["--bin", "selvedge", "--bin", "selvedge-chaos"];
-    let mut build = cargo(["build", "--workspace", "--features", "selvedge/faults"]);
-    program::run(build.args(binaries))?;
+    program::run(cargo(["build", "--workspace"]).args(binaries))?;
     let built = CargoMetadata::workspace_only()?
         .target_directory
         .join("debug");

@@ -1,4 +1,4 @@
-//! `selvedge-chaos`: runs rounds of faults against a build of `selvedge` with the feature `faults` and
+//! `selvedge-chaos`: runs rounds of faults against a build of `selvedge` with debug assertions and
 //! reports violated invariants. `cargo xtask chaos` builds both programs and runs it.
 #![expect(
     clippy::print_stdout,
@@ -21,7 +21,7 @@ const HELP: &str = "\
 selvedge-chaos --program PATH [--seed N] [--rounds N] [--seconds N] [--ttl MS] [--workers N]
                [--database sqlite|postgres] [--points | --mutants | --scenarios | --only-mutant BUG]
 
-  --program PATH     `selvedge`, built with the feature `faults`
+  --program PATH     `selvedge`, built with debug assertions
   --seed N           seed of the first round; each further round uses the next one (random)
   --rounds N         number of rounds (1)
   --seconds N        duration of the faults in each round (10)

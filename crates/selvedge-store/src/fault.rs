@@ -1,8 +1,7 @@
 //! Fault injection for the fault tests: points at which a process can be made to die, and a trace of
 //! in-memory state that no database stores.
 //!
-//! Without the feature `faults` all of it compiles to nothing, and no released build has that feature. It
-//! reads the tests' own variables: `SELVEDGE_FAULT=POINT:NTH` dies at the n-th passing of a point,
+//! Only builds with debug assertions contain it: no released build does. It reads the tests' own variables: `SELVEDGE_FAULT=POINT:NTH` dies at the n-th passing of a point,
 //! `SELVEDGE_TRACE=FILE` collects the trace, and while the file `SELVEDGE_FAULTS_OFF` exists no process dies.
 
 /// Names of all points at which [`failpoint`] is called.
@@ -47,28 +46,34 @@ pub const POINTS: &[&str] = &[
 /// Passes a fault point: the process dies here if the tests have chosen this point.
 #[inline]
 pub fn failpoint(point: &'static str) {
-    #[cfg(feature = "faults")]
+    #[cfg(debug_assertions)]
     at_work::reached(point);
-    #[cfg(not(feature = "faults"))]
+    #[cfg(not(debug_assertions))]
     let _ = point;
 }
 
 /// Writes a JSON object about this process's state to the trace.
 #[inline]
 pub fn trace(value: impl FnOnce() -> serde_json::Value) {
-    #[cfg(feature = "faults")]
-    at_work::note(value());
-    #[cfg(not(feature = "faults"))]
+    #[cfg(debug_assertions)]
+    at_work::note(value);
+    #[cfg(not(debug_assertions))]
     let _ = value;
 }
 
-/// Prepares a trace entry that is written later; `None` without the feature.
+/// Prepares a trace entry that is written later; `None` if there is no trace.
 #[inline]
 pub fn draft_trace(value: impl FnOnce() -> serde_json::Value) -> Option<serde_json::Value> {
-    cfg!(feature = "faults").then(value)
+    #[cfg(debug_assertions)]
+    return at_work::trace_file().map(|_| value());
+    #[cfg(not(debug_assertions))]
+    {
+        let _ = value;
+        None
+    }
 }
 
-#[cfg(feature = "faults")]
+#[cfg(debug_assertions)]
 mod at_work {
     use std::fs::{File, OpenOptions};
     use std::io::Write;
@@ -105,21 +110,26 @@ mod at_work {
         let faults_off =
             || std::env::var_os("SELVEDGE_FAULTS_OFF").is_some_and(|it| Path::new(&it).exists());
         if armed.hits_left.fetch_sub(1, Ordering::SeqCst) == 1 && !faults_off() {
-            note(serde_json::json!({"what": "died", "point": point}));
+            note(|| serde_json::json!({"what": "died", "point": point}));
             std::process::abort();
         }
     }
 
-    pub(super) fn note(mut value: Value) {
+    pub(super) fn trace_file() -> Option<&'static File> {
         static TRACE: OnceLock<Option<File>> = OnceLock::new();
         let open = || {
             let path = std::env::var_os("SELVEDGE_TRACE")?;
             let mut options = OpenOptions::new();
             options.create(true).append(true).open(path).ok()
         };
-        let Some(mut file) = TRACE.get_or_init(open).as_ref() else {
+        TRACE.get_or_init(open).as_ref()
+    }
+
+    pub(super) fn note(value: impl FnOnce() -> Value) {
+        let Some(mut file) = trace_file() else {
             return;
         };
+        let mut value = value();
         let now = clock_gettime(ClockId::Monotonic);
         value["at_us"] = Value::from(now.tv_sec * 1_000_000 + now.tv_nsec / 1_000);
         value["pid"] = Value::from(std::process::id());

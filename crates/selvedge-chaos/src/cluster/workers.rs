@@ -22,7 +22,7 @@ use crate::mutant::Mutant;
 /// The settings of a round.
 #[derive(Debug, Clone)]
 pub struct RoundSettings {
-    /// The program `selvedge`, built with the feature `faults`.
+    /// The program `selvedge`, built with debug assertions.
     pub binary: PathBuf,
     /// Seed of all randomness in the round.
     pub seed: u64,
