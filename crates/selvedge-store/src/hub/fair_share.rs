@@ -22,6 +22,8 @@ pub(crate) struct Submitter {
 pub(crate) struct SubmitterQueue {
     pub(crate) submitter: i64,
     pub(crate) tasks: VecDeque<(i64, i64)>,
+    /// Whether the submitter has no other tasks that the worker can run.
+    pub(crate) is_complete: bool,
 }
 
 /// The submitters whose tasks the worker may be given now, by their numbers.
@@ -121,43 +123,44 @@ impl FairShare {
         self.load(submitter).is_some()
     }
 
-    /// Chooses at most so many tasks and counts them as running.
+    /// Chooses at most so many tasks and counts them as running. Ends early after the last known task of a submitter
+    /// that may have others: which one is next is unknown then.
     pub(crate) fn choose(&mut self, queues: Vec<SubmitterQueue>, slots: usize) -> Vec<ChosenTask> {
         let mut chosen = Vec::new();
-        let mut tasks: HashMap<i64, VecDeque<(i64, i64)>> = queues
+        let mut queues: HashMap<i64, SubmitterQueue> = queues
             .into_iter()
-            .map(|queue| (queue.submitter, queue.tasks))
+            .map(|queue| (queue.submitter, queue))
             .collect();
-        let key = |share: &Self, submitter: i64, tasks: &VecDeque<(i64, i64)>| {
-            Some(Reverse((
-                share.load(submitter)?,
-                *tasks.front()?,
-                submitter,
-            )))
+        let key = |share: &Self, queue: &SubmitterQueue| {
+            let load = share.load(queue.submitter)?;
+            Some(Reverse((load, *queue.tasks.front()?, queue.submitter)))
         };
-        let mut heap: BinaryHeap<_> = tasks
-            .iter()
-            .filter_map(|(submitter, tasks)| key(self, *submitter, tasks))
+        let mut heap: BinaryHeap<_> = queues
+            .values()
+            .filter_map(|queue| key(self, queue))
             .collect();
         while chosen.len() < slots {
             let Some(Reverse((load, first, submitter))) = heap.pop() else {
                 break;
             };
-            let Some(queue) = tasks.get_mut(&submitter) else {
+            let Some(queue) = queues.get_mut(&submitter) else {
                 continue;
             };
             // The project may run more tasks now than when the submitter was queued here.
             if self.load(submitter) != Some(load) {
-                heap.extend(key(self, submitter, queue));
+                heap.extend(key(self, queue));
                 continue;
             }
-            queue.pop_front();
+            queue.tasks.pop_front();
             self.count_running(submitter, 1);
             chosen.push(ChosenTask {
                 submitter,
                 task: first.1,
             });
-            heap.extend(key(self, submitter, queue));
+            if queue.tasks.is_empty() && !queue.is_complete {
+                break;
+            }
+            heap.extend(key(self, queue));
         }
         chosen
     }
@@ -202,6 +205,7 @@ mod tests {
         SubmitterQueue {
             submitter,
             tasks: tasks.map(|(rank, number)| (*rank, number)).collect(),
+            is_complete: true,
         }
     }
 
@@ -223,6 +227,17 @@ mod tests {
         share.undo_choice(chosen[1]);
         let queues = vec![queue_of(1, &[1]), queue_of(3, &[9])];
         assert_eq!(tasks(&share.choose(queues, 1)), [300]);
+    }
+
+    #[test]
+    fn choice_ends_where_the_next_task_is_unknown() {
+        let mut share = share(&[], &[(1, "a"), (2, "b")]);
+        let unknown_rest = SubmitterQueue {
+            is_complete: false,
+            ..queue_of(2, &[9])
+        };
+        let chosen = share.choose(vec![queue_of(1, &[1, 2, 3]), unknown_rest], 4);
+        assert_eq!(tasks(&chosen), [100, 200]);
     }
 
     #[test]

@@ -239,6 +239,8 @@ async fn waiting_tasks(
             _ => found.push(SubmitterQueue {
                 submitter,
                 tasks: VecDeque::from([task]),
+                // As many are read as can be assigned.
+                is_complete: true,
             }),
         }
     }

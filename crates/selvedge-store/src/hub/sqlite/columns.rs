@@ -23,7 +23,7 @@ macro_rules! row_columns {
     };
 }
 /// The columns that [`read_task_row`] reads.
-pub(super) const ROW_COLUMNS: &str = concat!(row_columns!(), ", task_no");
+pub(super) const ROW_COLUMNS: &str = concat!(row_columns!(), ", task_no, submitter_no");
 /// All columns of a task and its cost, as [`read_task_view`] reads them.
 pub(super) const VIEW_COLUMNS: &str = concat!(
     row_columns!(),
@@ -42,8 +42,12 @@ pub(super) const VIEW_COLUMNS: &str = concat!(
 pub(super) struct SqliteTaskRow {
     /// The task's number in the database.
     pub(super) number: i64,
+    /// The submitter's number in the database; a plan has none.
+    pub(super) submitter: Option<i64>,
     /// The deadline that is stored in the database.
     pub(super) due: Option<i64>,
+    /// The state that is stored in the database.
+    pub(super) state: TaskState,
     pub(super) row: TaskRecord,
 }
 
@@ -187,7 +191,7 @@ pub(super) fn load(db: &Connection, task: TaskId) -> Result<Option<SqliteTaskRow
     const LOAD: &str = concat!(
         "SELECT ",
         row_columns!(),
-        ", task_no FROM task WHERE task_id = ?1"
+        ", task_no, submitter_no FROM task WHERE task_id = ?1"
     );
     let mut rows = db.prepare_cached(LOAD)?;
     let mut rows = rows.query([task.to_string()])?;
@@ -200,7 +204,9 @@ pub(super) fn read_task_row(of: &Row<'_>) -> Result<SqliteTaskRow, HubStoreError
     let row = row(cells)?;
     Ok(SqliteTaskRow {
         number: cells.next()?,
+        submitter: cells.next()?,
         due: row.lease.due_at,
+        state: row.lease.state,
         row,
     })
 }

@@ -9,6 +9,7 @@ mod blobs;
 mod clock;
 pub(super) mod columns;
 mod deadline_index;
+mod held_counts;
 mod open;
 mod projects;
 mod queue;

@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/007_people.sql"),
     include_str!("migrations/008_projects.sql"),
     include_str!("migrations/009_objects.sql"),
+    include_str!("migrations/010_held_tasks.sql"),
 ];
 /// Pages in the log after which a commit triggers a checkpoint.
 const CHECKPOINT_PAGES: u32 = 16_000;

@@ -1,9 +1,12 @@
 //! Projects: their settings, what of their limits is used, and the submitters of their tasks.
 
+use std::collections::HashMap;
+
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use selvedge_core::model::MicroUsd;
 use selvedge_protocol::{DEFAULT_PROJECT, ProjectSettings, ProjectUsage};
 
+use super::writer_cache::WriterCache;
 use super::{SqliteHub, access};
 use crate::hub::access::{AuditAction, AuditActor};
 use crate::hub::error::HubStoreError;
@@ -14,9 +17,6 @@ use crate::hub::projects::{
 };
 use crate::hub::rows::{NewTask, SubmitOutcome};
 use crate::hub::traits::{ProjectStore, StoreFuture};
-
-/// The condition of the index over tasks that workers hold.
-const IS_HELD: &str = "(state = 'offered' OR state = 'running' OR state = 'cancelling')";
 
 impl ProjectStore for SqliteHub {
     fn create_project(&self, project: NewProject) -> StoreFuture<'_, bool> {
@@ -99,7 +99,7 @@ impl ProjectStore for SqliteHub {
 
     fn project_usage(&self, name: String) -> StoreFuture<'_, Vec<ProjectSubmitter>> {
         let now = self.clock.now();
-        Box::pin(self.read(move |db| project_usage(db, &name, now)))
+        Box::pin(self.write(move |db| project_usage(db, &name, now)))
     }
 
     fn project_has_blob(&self, project: String, hash: String) -> StoreFuture<'_, bool> {
@@ -146,35 +146,42 @@ fn delete(
 }
 
 fn project_usage(
-    db: &Connection,
+    db: &WriterCache,
     name: &str,
     now: i64,
 ) -> Result<Vec<ProjectSubmitter>, HubStoreError> {
-    let mut query = db.prepare_cached(&format!(
-        "SELECT * FROM (
-             SELECT s.submitter_no, s.name,
-                    (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND state = 'queued') AS queued,
-                    (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND {IS_HELD}) AS held,
-                    coalesce(c.micro_usd, 0) AS cost, coalesce(c.unknown_calls, 0) AS unknown
-             FROM submitter s LEFT JOIN daily_cost c ON c.submitter_no = s.submitter_no AND c.day = :day
-             WHERE s.project = :project)
-         WHERE queued > 0 OR held > 0 OR cost > 0 OR unknown > 0 ORDER BY name, submitter_no"
-    ))?;
+    let held = db.held_counts()?.into_iter();
+    let held: HashMap<i64, u64> = held
+        .map(|(submitter, tasks)| (submitter.number, tasks))
+        .collect();
+    let mut query = db.prepare_cached(
+        "SELECT s.submitter_no, s.name,
+                (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND state = 'queued'),
+                coalesce(c.micro_usd, 0), coalesce(c.unknown_calls, 0)
+         FROM submitter s LEFT JOIN daily_cost c ON c.submitter_no = s.submitter_no AND c.day = :day
+         WHERE s.project = :project ORDER BY s.name, s.submitter_no",
+    )?;
     let values = named_params! {":project": name, ":day": now / DAY_MS};
     let rows = query.query_map(values, |row| {
+        let submitter = row.get(0)?;
         let usage = ProjectUsage {
             queued: row.get(2)?,
-            running: row.get(3)?,
-            cost_micro_usd: MicroUsd(row.get(4)?),
-            calls_of_unknown_cost: row.get(5)?,
+            running: held.get(&submitter).copied().unwrap_or_default(),
+            cost_micro_usd: MicroUsd(row.get(3)?),
+            calls_of_unknown_cost: row.get(4)?,
         };
         Ok(ProjectSubmitter {
-            submitter: row.get(0)?,
+            submitter,
             name: row.get(1)?,
             usage,
         })
     })?;
-    Ok(rows.collect::<Result<_, _>>()?)
+    let is_used = |submitter: &rusqlite::Result<ProjectSubmitter>| {
+        !submitter
+            .as_ref()
+            .is_ok_and(|submitter| submitter.usage == ProjectUsage::default())
+    };
+    Ok(rows.filter(is_used).collect::<Result<_, _>>()?)
 }
 
 /// Why the project does not accept a task.
@@ -249,35 +256,35 @@ fn read_submitter(row: &Row<'_>) -> rusqlite::Result<Submitter> {
     })
 }
 
-/// Usage of all submitters, and the projects' limits.
+/// What counts for the choice of a task: usage of all submitters, and the projects' limits.
 pub(super) fn load_share(
-    db: &Connection,
+    db: &WriterCache,
     queued: &[Submitter],
     now: i64,
 ) -> Result<FairShare, HubStoreError> {
     let mut share = FairShare::default();
+    let mut is_cost_limited = false;
     let mut query =
         db.prepare_cached("SELECT name, settings FROM project WHERE deleted_at IS NULL")?;
     let mut rows = query.query([])?;
     while let Some(row) = rows.next()? {
         let settings = parse_settings(&row.get::<_, String>(1)?)?;
+        is_cost_limited |= settings.max_cost_micro_usd_per_day.is_some()
+            || settings.max_cost_micro_usd_per_day_per_submitter.is_some();
         share.add_project(&row.get::<_, String>(0)?, Some(settings));
     }
     for submitter in queued {
         share.add_usage(submitter, ProjectUsage::default());
     }
-    let mut query = db.prepare_cached(&format!(
-        "SELECT s.submitter_no, s.project, running FROM (
-             SELECT submitter_no, count(*) AS running FROM task WHERE {IS_HELD} GROUP BY submitter_no) held
-         JOIN submitter s ON s.submitter_no = held.submitter_no"
-    ))?;
-    let mut rows = query.query([])?;
-    while let Some(row) = rows.next()? {
+    for (submitter, running) in db.held_counts()? {
         let usage = ProjectUsage {
-            running: row.get(2)?,
+            running,
             ..ProjectUsage::default()
         };
-        share.add_usage(&read_submitter(row)?, usage);
+        share.add_usage(&submitter, usage);
+    }
+    if !is_cost_limited {
+        return Ok(share);
     }
     let mut query = db.prepare_cached(
         "SELECT s.submitter_no, s.project, c.micro_usd FROM daily_cost c JOIN submitter s USING (submitter_no)

@@ -1,6 +1,7 @@
 //! The queue: submitting, assigning, changing and expiring tasks.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, VecDeque};
+use std::iter;
 
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 use selvedge_core::model::{Outcome, TaskId};
@@ -62,16 +63,8 @@ impl Queue for SqliteHub {
                 return Ok(granted);
             }
             let mut share = projects::load_share(db, &submitters, clock.now())?;
-            // Idle workers with the same capabilities need only one search to find that no task is waiting.
-            let mut nothing_for = HashSet::new();
-            for want in &wants {
-                if want.excluded.is_empty() && nothing_for.contains(&want.capabilities()) {
-                    continue;
-                }
-                let given = assign_tasks(db, want, &submitters, &mut share, clock.now(), &rules)?;
-                if want.excluded.is_empty() && given.len() < want.slots {
-                    nothing_for.insert(want.capabilities());
-                }
+            for group in group_by_capabilities(&wants) {
+                let given = assign_group(db, &group, &submitters, &mut share, clock.now(), &rules)?;
                 granted.extend(given);
             }
             Ok(granted)
@@ -80,11 +73,12 @@ impl Queue for SqliteHub {
 
     fn count_assignable(&self, want: PollRequest) -> StoreFuture<'_, u64> {
         let clock = self.clock.clone();
-        Box::pin(self.read(move |db| {
+        Box::pin(self.write(move |db| {
             let submitters = projects::queued_submitters(db)?;
             let mut share = projects::load_share(db, &submitters, clock.now())?;
             let open = open_submitters(&want, &submitters, &share);
-            let chosen = share.choose(waiting_tasks(db, &want, &open)?, want.slots);
+            let waiting = waiting_tasks(db, &want, &open, want.slots)?;
+            let chosen = share.choose(waiting, want.slots);
             Ok(u64::try_from(chosen.len()).unwrap_or(u64::MAX))
         }))
     }
@@ -295,38 +289,76 @@ fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreErro
     Ok(number)
 }
 
-fn assign_tasks(
+/// Groups of workers that can run the same tasks. A worker that excludes tasks is alone.
+fn group_by_capabilities(wants: &[PollRequest]) -> Vec<Vec<&PollRequest>> {
+    let mut groups = BTreeMap::new();
+    let mut alone = Vec::new();
+    for want in wants {
+        if want.excluded.is_empty() {
+            let group: &mut Vec<_> = groups.entry(want.capabilities()).or_default();
+            group.push(want);
+        } else {
+            alone.push(vec![want]);
+        }
+    }
+    alone.extend(groups.into_values());
+    alone
+}
+
+/// Assigns tasks to workers that can run the same ones.
+fn assign_group(
     db: &WriterCache,
-    want: &PollRequest,
+    workers: &[&PollRequest],
     submitters: &[Submitter],
     share: &mut FairShare,
     now: i64,
     rules: &LeaseRules,
 ) -> Result<Vec<Assignment>, HubStoreError> {
-    let open = open_submitters(want, submitters, share);
-    let chosen = share.choose(waiting_tasks(db, want, &open)?, want.slots);
+    let Some(want) = workers.first() else {
+        return Ok(Vec::new());
+    };
+    let slots = workers
+        .iter()
+        .flat_map(|want| iter::repeat_n(want.worker.as_str(), want.slots));
+    let mut slots: VecDeque<&str> = slots.collect();
     let mut query = db.prepare_cached(&format!(
         "SELECT {ROW_COLUMNS}, (SELECT body FROM task_body b WHERE b.task_no = task.task_no) AS body FROM task
          WHERE task_no = ?1"
     ))?;
     let mut granted = Vec::new();
-    for choice in chosen {
-        let (kept, body) = query.query_row([choice.task], |row| {
-            Ok((columns::read_task_row(row), row.get("body")?))
-        })?;
-        match assign_task(db, kept?, body, &want.worker, now, rules)? {
-            Some(assignment) => granted.push(assignment),
-            None => share.undo_choice(choice),
+    // The choice is usually even among submitters.
+    let mut limit = slots.len() / submitters.len() + 1;
+    loop {
+        let open = open_submitters(want, submitters, share);
+        let waiting = waiting_tasks(db, want, &open, limit)?;
+        let is_complete = waiting.iter().all(|queue| queue.is_complete);
+        let granted_before = granted.len();
+        for choice in share.choose(waiting, slots.len()) {
+            let (kept, body) = query.query_row([choice.task], |row| {
+                Ok((columns::read_task_row(row), row.get("body")?))
+            })?;
+            let worker = slots.front().copied().unwrap_or_default();
+            match assign_task(db, kept?, body, worker, now, rules)? {
+                Some(assignment) => {
+                    granted.push(assignment);
+                    slots.pop_front();
+                }
+                None => share.undo_choice(choice),
+            }
         }
+        if is_complete || slots.is_empty() || granted.len() == granted_before {
+            return Ok(granted);
+        }
+        limit *= 2;
     }
-    Ok(granted)
 }
 
-/// The first queued tasks of each of these submitters that the worker can run.
+/// The first queued tasks of each of these submitters that the worker can run, at most `limit` of each.
 fn waiting_tasks(
     db: &Connection,
     want: &PollRequest,
     submitters: &[i64],
+    limit: usize,
 ) -> Result<Vec<SubmitterQueue>, HubStoreError> {
     let mut query = db.prepare_cached(
         "SELECT rank, task_no FROM task
@@ -351,11 +383,13 @@ fn waiting_tasks(
     let not = serde_json::to_string(&not).map_err(damaged)?;
     let mut found = Vec::new();
     for submitter in submitters {
-        let parameters = params![offers, not, want.slots, agents, folders, submitter];
+        let parameters = params![offers, not, limit, agents, folders, submitter];
         let tasks = query.query_map(parameters, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let tasks: VecDeque<_> = tasks.collect::<Result<_, _>>()?;
         found.push(SubmitterQueue {
             submitter: *submitter,
-            tasks: tasks.collect::<Result<_, _>>()?,
+            is_complete: tasks.len() < limit,
+            tasks,
         });
     }
     Ok(found)

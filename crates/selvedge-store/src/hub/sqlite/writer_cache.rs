@@ -1,5 +1,5 @@
-//! The writer's own connection, with a cache of the rows of held tasks and of deadlines. There is no other
-//! writer, so rows that were written last need not be read again.
+//! The writer's own connection, with a cache of the rows of held tasks, of their numbers and of deadlines. There is no
+//! other writer, so rows that were written last need not be read again.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -11,7 +11,9 @@ use selvedge_protocol::TaskState;
 
 use super::columns::{self, SqliteTaskRow};
 use super::deadline_index::DeadlineIndex;
+use super::held_counts::{HeldCounts, is_held};
 use crate::hub::error::HubStoreError;
+use crate::hub::fair_share::Submitter;
 
 /// Maximum number of cached rows, some 500 bytes each.
 const MAX_CACHED_ROWS: usize = 50_000;
@@ -21,6 +23,7 @@ pub(super) struct WriterCache {
     db: Connection,
     cached_rows: RefCell<HashMap<TaskId, SqliteTaskRow>>,
     deadlines: RefCell<DeadlineIndex>,
+    held: RefCell<HeldCounts>,
 }
 
 impl Deref for WriterCache {
@@ -37,6 +40,7 @@ impl WriterCache {
             db,
             cached_rows: RefCell::default(),
             deadlines: RefCell::default(),
+            held: RefCell::default(),
         }
     }
 
@@ -57,15 +61,18 @@ impl WriterCache {
         let mut due = self.deadlines.borrow_mut();
         due.update(task, kept.due, lease.due_at, state);
         kept.due = lease.due_at;
-        let is_held = matches!(
-            state,
-            TaskState::Offered | TaskState::Running | TaskState::Cancelling
-        );
-        let mut held = self.cached_rows.borrow_mut();
-        if is_held && held.len() < MAX_CACHED_ROWS {
-            held.insert(kept.row.task_id, kept);
+        let before = std::mem::replace(&mut kept.state, state);
+        self.held.borrow_mut().update(kept.submitter, before, state);
+        let mut rows = self.cached_rows.borrow_mut();
+        if is_held(state) && rows.len() < MAX_CACHED_ROWS {
+            rows.insert(kept.row.task_id, kept);
         }
         Ok(())
+    }
+
+    /// The numbers of tasks that workers hold, of submitters with any.
+    pub(super) fn held_counts(&self) -> Result<Vec<(Submitter, u64)>, HubStoreError> {
+        self.held.borrow_mut().read(&self.db)
     }
 
     /// Tasks in wanted states whose deadline has passed, earliest first.
@@ -84,5 +91,6 @@ impl WriterCache {
     pub(super) fn clear(&self) {
         self.cached_rows.borrow_mut().clear();
         self.deadlines.borrow_mut().clear();
+        self.held.borrow_mut().clear();
     }
 }
