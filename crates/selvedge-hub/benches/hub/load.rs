@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use selvedge_protocol::{EntryHeader, WorkerMessage};
+use selvedge_protocol::{EntryHeader, HubMessage, WorkerMessage};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -131,7 +131,8 @@ pub(crate) async fn events(hub: &HubProcess, count: usize) -> (usize, Duration) 
             worker.send(&WorkerMessage::TaskProgress(entry)).await;
         }
         for _ in 0..=entries {
-            worker.next().await;
+            let answer = worker.next().await;
+            assert!(matches!(answer, HubMessage::Ack { .. }), "{answer:?}");
         }
     };
     let path = format!("/api/v1/tasks/{task}/events");

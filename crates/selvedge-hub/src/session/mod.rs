@@ -24,6 +24,7 @@ use selvedge_protocol::{
 use selvedge_store::fault;
 use selvedge_store::hub::ApiToken;
 use tokio::sync::mpsc;
+use tokio::task::coop::{Unconstrained, unconstrained};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use self::messages::{AnswerFuture, handle_message};
@@ -214,7 +215,10 @@ impl WorkerSession {
                                     }
                                 }
                             }
-                            answers.push_back(handle_message(Arc::clone(&self.hub), handle.clone(), message));
+                            // When a task has used up its budget, tokio lets what it waits for continue in reverse
+                            // order, and a later entry would be written before an earlier one.
+                            let answer = handle_message(Arc::clone(&self.hub), handle.clone(), message);
+                            answers.push_back(unconstrained(answer));
                         }
                     }
                 }
@@ -252,7 +256,10 @@ fn parse_message(message: &Message) -> Option<WorkerMessage> {
 }
 
 /// Adds the answers that are already available: one commit produces many.
-fn drain_ready(answers: &mut FuturesOrdered<AnswerFuture>, replies: &mut Vec<HubMessage>) {
+fn drain_ready(
+    answers: &mut FuturesOrdered<Unconstrained<AnswerFuture>>,
+    replies: &mut Vec<HubMessage>,
+) {
     while let Some(Some(answer)) = answers.next().now_or_never() {
         replies.extend(answer);
     }

@@ -48,6 +48,7 @@ macro_rules! over_both {
 
 over_both!(
     session::task_is_assigned_reported_and_completed_once,
+    session::entries_sent_at_once_are_written_in_order,
     session::lost_lease_goes_to_another_worker_and_rejects_the_first,
     session::hub_restart_keeps_leases_and_delivers_cancellation,
     session::lease_that_is_not_kept_uses_no_slot,

@@ -17,6 +17,28 @@ fn refusal(message: &HubMessage) -> Option<RefusalCode> {
     }
 }
 
+pub(crate) async fn entries_sent_at_once_are_written_in_order(database: TestDatabase) {
+    const ENTRIES: u64 = 3_000;
+    let hub = TestHub::with_database(database).await;
+    let submit = hub.token(&[Scope::Submit]).await;
+    let token = hub.token(&[Scope::Worker]).await;
+    let (mut worker, _) = TestWorker::connect(&hub, &token, &hello("one")).await;
+    hub.submit(&submit, &json!({"description": "x"})).await;
+    let lease = worker.next_assignment().await.lease;
+    for seq in 1..=ENTRIES {
+        let progress = WorkerMessage::TaskProgress(entry(&lease, seq));
+        worker.send(&progress).await;
+    }
+    let mut acknowledged = 0;
+    while acknowledged < ENTRIES {
+        match worker.next().await {
+            HubMessage::Renewed { .. } => {}
+            HubMessage::Ack { seq, .. } if seq == acknowledged + 1 => acknowledged = seq,
+            answer => panic!("after entry {acknowledged}: {answer:?}"),
+        }
+    }
+}
+
 pub(crate) async fn task_is_assigned_reported_and_completed_once(database: TestDatabase) {
     let hub = TestHub::with_database(database).await;
     let submit = hub.token(&[Scope::Submit]).await;
