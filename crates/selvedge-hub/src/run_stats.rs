@@ -127,22 +127,18 @@ async fn save_stats(hub: &Hub, stats: Vec<NewRunStats>) {
     }
 }
 
-/// Measures how long an ended task waited and took. Tasks that cannot be read are not counted.
-async fn record_durations(hub: &Hub, task_id: TaskId) {
-    let Ok(Some((view, _))) = hub.store().task(task_id).await else {
-        return;
-    };
-    let Ok(attempts) = hub.store().runs(task_id).await else {
-        return;
-    };
-    let since_submission = |at: i64| {
-        let millis = u64::try_from(at.saturating_sub(view.created_at));
-        Duration::from_millis(millis.unwrap_or(0))
-    };
-    let outcome = view.row.lease.outcome.map_or("none", Outcome::as_str);
-    let waited = attempts.first().map(|it| since_submission(it.begun_at));
-    let took = since_submission(view.row.updated_at);
-    hub.metrics.record_task(outcome, waited, took);
+/// Measures how long ended tasks waited and took. Tasks that cannot be read are not counted.
+async fn record_durations(hub: &Hub, tasks: Vec<TaskId>) {
+    for task in hub.store().task_times(tasks).await.unwrap_or_default() {
+        let since_submission = |at: i64| {
+            let millis = u64::try_from(at.saturating_sub(task.created_at));
+            Duration::from_millis(millis.unwrap_or(0))
+        };
+        let outcome = task.outcome.map_or("none", Outcome::as_str);
+        let waited = task.begun_at.map(since_submission);
+        let took = since_submission(task.updated_at);
+        hub.metrics.record_task(outcome, waited, took);
+    }
 }
 
 /// Computes and saves the statistics of tasks as they end, for as long as the hub lives.
@@ -153,16 +149,20 @@ pub(crate) async fn run(hub: Arc<Hub>) {
     let mut tasks = Vec::new();
     let mut measured = VecDeque::with_capacity(MEASURED);
     while ended.recv_many(&mut tasks, WRITE_BATCH).await > 0 {
-        let mut new = Vec::new();
-        for (task_id, event_seq) in tasks.drain(..) {
+        let mut new_ends = Vec::new();
+        for (task_id, _) in &tasks {
             // A worker may send the end of a task again.
-            if !measured.contains(&task_id) {
+            if !measured.contains(task_id) {
                 if measured.len() == MEASURED {
                     measured.pop_front();
                 }
-                measured.push_back(task_id);
-                record_durations(&hub, task_id).await;
+                measured.push_back(*task_id);
+                new_ends.push(*task_id);
             }
+        }
+        record_durations(&hub, new_ends).await;
+        let mut new = Vec::new();
+        for (task_id, event_seq) in tasks.drain(..) {
             // After an error, the statistics are computed on demand.
             if let Ok(Some(stats)) = compute_stats(&hub, task_id).await {
                 new.extend(stats_to_save(task_id, event_seq, &stats));

@@ -1,7 +1,7 @@
 //! The registry of workers that are connected to this hub, with their labels and free slots, and of the
 //! workers that peers report. It is in memory only: the store decides what a worker holds.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,7 @@ struct ConnectedWorker {
     hello: Hello,
     labels: Vec<String>,
     draining: bool,
-    held: HashSet<LeaseId>,
+    held: BTreeSet<LeaseId>,
     /// Those of them that occupy no slot.
     waiting: HashSet<LeaseId>,
     declined: HashMap<TaskId, DeclinedOffer>,
@@ -205,7 +205,7 @@ impl WorkerRegistry {
             project,
             labels,
             draining: hello.slots == 0,
-            held: HashSet::new(),
+            held: BTreeSet::new(),
             waiting: HashSet::new(),
             declined: HashMap::new(),
             lost_leases: before.as_ref().map_or(0, |before| before.lost_leases),
@@ -326,8 +326,9 @@ impl WorkerRegistry {
             .filter(|(_, worker)| worker.is_available())
             .filter_map(|(name, worker)| {
                 let slots = usize::try_from(worker.hello.slots).unwrap_or(usize::MAX);
-                let occupied = worker.held.difference(&worker.waiting).count();
-                let free = slots.saturating_sub(occupied);
+                let waiting = worker.waiting.iter();
+                let waiting = waiting.filter(|lease| worker.held.contains(lease)).count();
+                let free = slots.saturating_sub(worker.held.len() - waiting);
                 let declined = worker.declined.iter();
                 let recent_decline = declined.filter(|(_, last)| last.is_recent());
                 let capabilities = worker.hello.capabilities.as_ref();
@@ -369,10 +370,14 @@ impl WorkerRegistry {
 
     /// Removes a task that is no longer held.
     pub(crate) fn release(&self, key: LeaseId) {
+        let first = LeaseId {
+            lease_epoch: 0,
+            ..key
+        };
         for worker in self.workers.lock().values_mut() {
-            worker
-                .held
-                .retain(|held| held.task_id != key.task_id || held.lease_epoch > key.lease_epoch);
+            while let Some(ended) = worker.held.range(first..=key).next().copied() {
+                worker.held.remove(&ended);
+            }
         }
     }
 

@@ -18,12 +18,60 @@ use crate::hub::projects::{
 use crate::hub::rows::{NewTask, SubmitOutcome};
 use crate::hub::traits::{ProjectStore, StoreFuture};
 
+/// Maximum number of cached submitters.
+const MAX_CACHED_SUBMITTERS: usize = 10_000;
+
+/// What the writer has read of projects and submitters.
+#[derive(Debug, Default)]
+pub(super) struct ProjectCache {
+    /// By name; `None` until all were read, and after a change.
+    projects: Option<HashMap<String, StoredProject>>,
+    /// Numbers by project, person and name.
+    submitters: HashMap<[String; 3], i64>,
+}
+
+#[derive(Debug)]
+struct StoredProject {
+    settings: ProjectSettings,
+    is_deleted: bool,
+}
+
+impl ProjectCache {
+    fn all(&mut self, db: &Connection) -> Result<&HashMap<String, StoredProject>, HubStoreError> {
+        match &mut self.projects {
+            Some(known) => Ok(known),
+            none => Ok(none.insert(read_projects(db)?)),
+        }
+    }
+
+    /// Must be called with every change of a project.
+    fn forget_projects(&mut self) {
+        self.projects = None;
+    }
+}
+
+fn read_projects(db: &Connection) -> Result<HashMap<String, StoredProject>, HubStoreError> {
+    let mut query =
+        db.prepare_cached("SELECT name, settings, deleted_at IS NOT NULL FROM project")?;
+    let mut rows = query.query([])?;
+    let mut projects = HashMap::new();
+    while let Some(row) = rows.next()? {
+        let project = StoredProject {
+            settings: parse_settings(&row.get::<_, String>(1)?)?,
+            is_deleted: row.get(2)?,
+        };
+        projects.insert(row.get(0)?, project);
+    }
+    Ok(projects)
+}
+
 impl ProjectStore for SqliteHub {
     fn create_project(&self, project: NewProject) -> StoreFuture<'_, bool> {
         let clock = self.clock.clone();
         Box::pin(self.write(move |db| {
             let settings = settings_json(&project.settings)?;
             let now = clock.now();
+            db.projects().forget_projects();
             let made = db.execute(
                 "INSERT INTO project VALUES (?1, ?2, ?3, NULL) ON CONFLICT DO NOTHING",
                 params![project.name, settings, now],
@@ -78,6 +126,7 @@ impl ProjectStore for SqliteHub {
                 return Ok(false);
             }
             let settings = settings_json(&settings)?;
+            db.projects().forget_projects();
             db.execute(
                 "UPDATE project SET settings = ?2 WHERE name = ?1",
                 params![name, settings],
@@ -113,7 +162,7 @@ impl ProjectStore for SqliteHub {
 }
 
 fn delete(
-    db: &Connection,
+    db: &WriterCache,
     name: &str,
     by: &AuditActor,
     now: i64,
@@ -127,6 +176,7 @@ fn delete(
     if unfinished > 0 {
         return Ok(DeleteProjectOutcome::Unfinished(unfinished));
     }
+    db.projects().forget_projects();
     let deleted = db.execute(
         "UPDATE project SET deleted_at = ?2 WHERE name = ?1 AND deleted_at IS NULL",
         params![name, now],
@@ -186,23 +236,19 @@ fn project_usage(
 
 /// Why the project does not accept a task.
 pub(super) fn refuse(
-    db: &Connection,
+    db: &WriterCache,
     task: &NewTask,
 ) -> Result<Option<SubmitOutcome>, HubStoreError> {
-    let mut query =
-        db.prepare_cached("SELECT settings, deleted_at IS NOT NULL FROM project WHERE name = ?1")?;
-    let found = query.query_row([&task.project], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?))
-    });
-    let Some((settings, is_deleted)) = found.optional()? else {
+    let mut cache = db.projects();
+    let Some(project) = cache.all(db)?.get(&task.project) else {
         return Ok(None);
     };
-    if is_deleted {
+    if project.is_deleted {
         return Ok(Some(SubmitOutcome::ProjectDeleted));
     }
-    let settings = parse_settings(&settings)?;
+    let settings = &project.settings;
     let Some(limit) = settings.max_queued else {
-        return refuse_task(&settings, 0, task);
+        return refuse_task(settings, 0, task);
     };
     let mut query = db.prepare_cached(
         "SELECT count(*) FROM (
@@ -210,26 +256,43 @@ pub(super) fn refuse(
              WHERE s.project = ?1 AND t.state = 'queued' LIMIT ?2)",
     )?;
     let queued = query.query_row(params![task.project, limit], |row| row.get(0))?;
-    refuse_task(&settings, queued, task)
+    refuse_task(settings, queued, task)
 }
 
 /// The number of a task's submitter: of the token of this name, or of the person, whose name is updated.
-pub(super) fn submitter_number(db: &Connection, task: &NewTask) -> Result<i64, HubStoreError> {
+pub(super) fn submitter_number(db: &WriterCache, task: &NewTask) -> Result<i64, HubStoreError> {
     let person = task.person_column()?.unwrap_or_default();
+    let key = [task.project.clone(), person, task.submitted_by.clone()];
+    if let Some(number) = db.projects().submitters.get(&key) {
+        return Ok(*number);
+    }
+    let number = find_or_insert_submitter(db, &key)?;
+    let known = &mut db.projects().submitters;
+    if known.len() >= MAX_CACHED_SUBMITTERS {
+        known.clear();
+    }
+    // The name of a person is not unique: the last one is in the database.
+    known.retain(|other, _| key[1].is_empty() || other[..2] != key[..2]);
+    known.insert(key, number);
+    Ok(number)
+}
+
+fn find_or_insert_submitter(db: &Connection, values: &[String; 3]) -> Result<i64, HubStoreError> {
     let mut query = db.prepare_cached(
         "SELECT submitter_no, name FROM submitter
          WHERE project = ?1 AND person = ?2 AND token_name = CASE ?2 WHEN '' THEN ?3 ELSE '' END",
     )?;
-    let values = [&task.project, &person, &task.submitted_by];
-    let found = query.query_row(values, |row| Ok((row.get(0)?, row.get::<_, String>(1)?)));
+    let found = query.query_row(values.each_ref(), |row| {
+        Ok((row.get(0)?, row.get::<_, String>(1)?))
+    });
     let Some((number, name)) = found.optional()? else {
         db.prepare_cached("INSERT INTO submitter (project, person, name) VALUES (?1, ?2, ?3)")?
-            .execute(values)?;
+            .execute(values.each_ref())?;
         return Ok(db.last_insert_rowid());
     };
-    if name != task.submitted_by {
+    if name != values[2] {
         db.prepare_cached("UPDATE submitter SET name = ?2 WHERE submitter_no = ?1")?
-            .execute(params![number, task.submitted_by])?;
+            .execute(params![number, values[2]])?;
     }
     Ok(number)
 }
@@ -264,14 +327,11 @@ pub(super) fn load_share(
 ) -> Result<FairShare, HubStoreError> {
     let mut share = FairShare::default();
     let mut is_cost_limited = false;
-    let mut query =
-        db.prepare_cached("SELECT name, settings FROM project WHERE deleted_at IS NULL")?;
-    let mut rows = query.query([])?;
-    while let Some(row) = rows.next()? {
-        let settings = parse_settings(&row.get::<_, String>(1)?)?;
+    for (name, project) in db.projects().all(db)? {
+        let settings = &project.settings;
         is_cost_limited |= settings.max_cost_micro_usd_per_day.is_some()
             || settings.max_cost_micro_usd_per_day_per_submitter.is_some();
-        share.add_project(&row.get::<_, String>(0)?, Some(settings));
+        share.add_project(name, Some(settings.clone()));
     }
     for submitter in queued {
         share.add_usage(submitter, ProjectUsage::default());

@@ -21,7 +21,9 @@ use crate::hub::rows::{
     Assignment, ListFilter, ListPage, LogLine, NewTask, Overview, PollRequest, SubmitOutcome,
     TaskRecord, TaskView,
 };
-use crate::hub::task_queries::{NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest};
+use crate::hub::task_queries::{
+    NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest, TaskTimes,
+};
 use crate::hub::traits::{PRIORITY_STEP_MS, Queue, StoreFuture};
 
 /// Maximum number of tasks that one step of the reaper expires.
@@ -161,6 +163,10 @@ impl Queue for SqliteHub {
         Box::pin(self.read(move |db| task_queries::saved_run_stats(db, &tasks)))
     }
 
+    fn task_times(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<TaskTimes>> {
+        Box::pin(self.read(move |db| task_queries::task_times(db, &tasks)))
+    }
+
     fn task_bodies(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>> {
         Box::pin(self.read(move |db| task_queries::task_bodies(db, &tasks)))
     }
@@ -203,7 +209,7 @@ impl Queue for SqliteHub {
     }
 }
 
-fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<SubmitOutcome, HubStoreError> {
+fn submit(db: &WriterCache, task: &NewTask, now: i64) -> Result<SubmitOutcome, HubStoreError> {
     if let Some((key, hash)) = &task.idempotency {
         let mut query = db.prepare_cached(
             "SELECT task_id, hash FROM idempotency i JOIN task USING (task_no)
@@ -239,7 +245,7 @@ fn submit(db: &Connection, task: &NewTask, now: i64) -> Result<SubmitOutcome, Hu
 }
 
 /// Inserts a task and returns its number.
-fn insert(db: &Connection, task: &NewTask, now: i64) -> Result<i64, HubStoreError> {
+fn insert(db: &WriterCache, task: &NewTask, now: i64) -> Result<i64, HubStoreError> {
     // No worker runs a plan.
     let is_plan = task.labels == [PLAN_LABEL];
     let submitter = if is_plan {

@@ -1,7 +1,7 @@
-//! The writer's own connection, with a cache of the rows of held tasks, of their numbers and of deadlines. There is no
-//! other writer, so rows that were written last need not be read again.
+//! The writer's own connection, with a cache of the rows of held tasks, of their numbers, of deadlines, and of projects and
+//! their submitters. There is no other writer, so rows that were written last need not be read again.
 
-use std::cell::RefCell;
+use std::cell::{RefCell, RefMut};
 use std::collections::HashMap;
 use std::ops::Deref;
 
@@ -12,6 +12,7 @@ use selvedge_protocol::TaskState;
 use super::columns::{self, SqliteTaskRow};
 use super::deadline_index::DeadlineIndex;
 use super::held_counts::{HeldCounts, is_held};
+use super::projects::ProjectCache;
 use crate::hub::error::HubStoreError;
 use crate::hub::fair_share::Submitter;
 
@@ -24,6 +25,7 @@ pub(super) struct WriterCache {
     cached_rows: RefCell<HashMap<TaskId, SqliteTaskRow>>,
     deadlines: RefCell<DeadlineIndex>,
     held: RefCell<HeldCounts>,
+    projects: RefCell<ProjectCache>,
 }
 
 impl Deref for WriterCache {
@@ -41,6 +43,7 @@ impl WriterCache {
             cached_rows: RefCell::default(),
             deadlines: RefCell::default(),
             held: RefCell::default(),
+            projects: RefCell::default(),
         }
     }
 
@@ -70,6 +73,11 @@ impl WriterCache {
         Ok(())
     }
 
+    /// The projects and submitters that were read.
+    pub(super) fn projects(&self) -> RefMut<'_, ProjectCache> {
+        self.projects.borrow_mut()
+    }
+
     /// The numbers of tasks that workers hold, of submitters with any.
     pub(super) fn held_counts(&self) -> Result<Vec<(Submitter, u64)>, HubStoreError> {
         self.held.borrow_mut().read(&self.db)
@@ -92,5 +100,6 @@ impl WriterCache {
         self.cached_rows.borrow_mut().clear();
         self.deadlines.borrow_mut().clear();
         self.held.borrow_mut().clear();
+        *self.projects.borrow_mut() = ProjectCache::default();
     }
 }
