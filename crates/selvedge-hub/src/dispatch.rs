@@ -15,6 +15,10 @@ use crate::hub::Hub;
 /// How often the queue is polled without a notification.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Pause after a search of the queue that found several tasks. A search costs the same for one free slot as for many,
+/// and many become free while a hub is busy.
+const BUSY_PAUSE: Duration = Duration::from_millis(2);
+
 /// Assigns tasks for as long as the hub lives.
 pub(crate) async fn run(hub: Arc<Hub>) {
     loop {
@@ -29,8 +33,12 @@ pub(crate) async fn run(hub: Arc<Hub>) {
                 if !granted.is_empty() {
                     fault::failpoint("hub.grant.committed");
                 }
+                let is_busy = granted.len() > 1;
                 for granted in granted {
                     offer(&hub, granted).await;
+                }
+                if is_busy {
+                    tokio::time::sleep(BUSY_PAUSE).await;
                 }
             }
             Err(error) => {
