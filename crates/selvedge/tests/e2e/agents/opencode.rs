@@ -48,7 +48,7 @@ pub(crate) fn config(server: &ModelServer) -> String {
 /// installation takes half a minute, and no plug-in of the tests imports it.
 pub(crate) fn skip_installation(settings: &Path) {
     let package = json!({"dependencies": {"@opencode-ai/plugin": "*"}});
-    fs::create_dir_all(settings.join("node_modules")).expect("a folder of settings");
+    fs::create_dir_all(settings.join("node_modules")).unwrap();
     let files = [
         ("package.json", package.to_string()),
         (
@@ -57,7 +57,7 @@ pub(crate) fn skip_installation(settings: &Path) {
         ),
     ];
     for (name, text) in files {
-        fs::write(settings.join(name), text).expect("a file in the settings");
+        fs::write(settings.join(name), text).unwrap();
     }
 }
 
