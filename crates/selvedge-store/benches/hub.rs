@@ -43,7 +43,7 @@ async fn main() {
     let tasks: usize = numbers.next().unwrap_or(50_000);
     let only = |name: &str| !std::env::args().any(|word| word == name);
     if only("postgres") {
-        let directory = tempfile::tempdir_in(".").unwrap();
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let path = directory.path().join("hub.db");
         println!("SQLite, synchronous=FULL, {clients} clients, {tasks} tasks");
         let store = Arc::new(SqliteHub::open(&path, StoreSettings::default()).unwrap());

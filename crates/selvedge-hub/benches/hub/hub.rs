@@ -19,7 +19,7 @@ pub(crate) struct HubProcess {
 
 impl HubProcess {
     pub(crate) async fn start(program: &str, database: Option<&str>) -> Self {
-        let directory = tempfile::tempdir_in(".").unwrap();
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let token = directory.path().join("admin");
         let file = directory.path().join("hub.db");
         let mut hub = Command::new(program);
