@@ -129,7 +129,14 @@ async fn save_stats(hub: &Hub, stats: Vec<NewRunStats>) {
 
 /// Measures how long ended tasks waited and took. Tasks that cannot be read are not counted.
 async fn record_durations(hub: &Hub, tasks: Vec<TaskId>) {
-    for task in hub.store().task_times(tasks).await.unwrap_or_default() {
+    let times = match hub.store().task_times(tasks).await {
+        Ok(times) => times,
+        Err(error) => {
+            tracing::warn!(%error, "cannot measure the durations of ended tasks");
+            return;
+        }
+    };
+    for task in times {
         let since_submission = |at: i64| {
             let millis = u64::try_from(at.saturating_sub(task.created_at));
             Duration::from_millis(millis.unwrap_or(0))
