@@ -1,8 +1,9 @@
 //! Fault injection for the fault tests: points at which a process can be made to die, and a trace of
 //! in-memory state that no database stores.
 //!
-//! Only builds with debug assertions contain it: no released build does. It reads the tests' own variables: `SELVEDGE_FAULT=POINT:NTH` dies at the n-th passing of a point,
-//! `SELVEDGE_TRACE=FILE` collects the trace, and while the file `SELVEDGE_FAULTS_OFF` exists no process dies.
+//! Only builds with debug assertions contain it: no released build does. It reads the tests' own variables:
+//! `SELVEDGE_FAULT=POINT:NTH` dies at the n-th passing of a point, `SELVEDGE_TRACE=FILE` collects the trace, and while the
+//! file `SELVEDGE_FAULTS_OFF` exists no process dies.
 
 /// Names of all points at which [`failpoint`] is called.
 pub const POINTS: &[&str] = &[
