@@ -664,6 +664,42 @@ fn inspect_flags_declarations_of_what_was_reported() {
 }
 
 #[test]
+fn inspect_flags_reported_code_that_moved_unchanged() {
+    let protection = Protection::new(&[], &[]).unwrap();
+    let reported_at = |line| KnownDiagnostic {
+        file: "src/app/text.py".to_owned(),
+        line,
+        message: "E711 comparison to None".to_owned(),
+    };
+    let before = "import re\n\n\ndef is_empty(text):\n    return text == None\n\n\nWORD = 1\n";
+    let flagged_after = |line, remaining: Option<&str>, path: &str, moved: &str| {
+        let source = ChangedFile {
+            path: "src/app/text.py",
+            before: Some(before.as_bytes()),
+            after: remaining.map(str::as_bytes),
+        };
+        let target = ChangedFile {
+            path,
+            before: None,
+            after: Some(moved.as_bytes()),
+        };
+        let found = inspect(&protection, &[source, target], &[reported_at(line)]);
+        let is_strong = |it: &Finding| it.strength == FindingSeverity::Strong && it.path == path;
+        found.iter().any(is_strong)
+    };
+    let flagged = |remaining, path, moved| flagged_after(Some(5), remaining, path, moved);
+    assert!(flagged(None, "build/text.py", before));
+    assert!(flagged(None, "src/app/text.txt", before));
+    let function = "def is_empty(text):\n    return text == None\nWORD = 1\n";
+    assert!(flagged(Some("import re\n"), "dist/parts.py", function));
+    assert!(flagged_after(None, None, "build/text.py", before));
+    let corrected = before.replace("== None", "is None");
+    assert!(!flagged(None, "src/app/words.py", &corrected));
+    assert!(!flagged(Some(&corrected), "src/app/words.py", "WORD = 1\n"));
+    assert!(!flagged(Some(before), "src/app/words.py", before));
+}
+
+#[test]
 fn inspect_weighs_suppressions_by_what_was_reported() {
     let protection = Protection::new(&[], &[]).unwrap();
     let strength_in = |path: &str, before: &str, after: &str| {

@@ -113,10 +113,12 @@ impl BaseRevision {
         protection: &Protection,
         baseline: &Baseline,
     ) -> Result<Vec<Finding>, WorkspaceError> {
-        let files =
-            ComparedFiles::between(&trees.workspace, &trees.start, &trees.judged, protection)?;
         let checks: Vec<_> = baseline.checks.iter().cloned().map(Some).collect();
-        let mut findings = files.findings(protection, &known_diagnostics(&checks));
+        let diagnostics = known_diagnostics(&checks);
+        let (workspace, start) = (&trees.workspace, &trees.start);
+        let files =
+            ComparedFiles::between(workspace, start, &trees.judged, protection, &diagnostics)?;
+        let mut findings = files.findings(protection, &diagnostics);
         for finding in &mut findings {
             if finding.strength == FindingSeverity::Violation {
                 finding.action = FindingAction::Fail;

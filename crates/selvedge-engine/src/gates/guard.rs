@@ -39,7 +39,7 @@ pub(super) async fn apply_guard(
         if start == judged {
             return Ok((Vec::new(), None));
         }
-        let files = ComparedFiles::between(workspace, &start, &judged, &protection)?;
+        let files = ComparedFiles::between(workspace, &start, &judged, &protection, &diagnostics)?;
         let findings = files.findings(&protection, &diagnostics);
         let reverted = files.paths_to_revert(&findings);
         if reverted.is_empty() {
@@ -58,7 +58,8 @@ pub(super) async fn apply_guard(
     Ok(findings)
 }
 
-/// The relevant changed files, with their names as the guard reads them.
+/// The relevant changed files, with their names as the guard reads them: all of them if there are diagnostics, because
+/// code can be moved to a file that does not look like a source.
 pub(super) struct ComparedFiles(Vec<(String, ComparedFile)>);
 
 impl ComparedFiles {
@@ -67,10 +68,11 @@ impl ComparedFiles {
         start: &TreeId,
         judged: &TreeId,
         protection: &Protection,
+        diagnostics: &[KnownDiagnostic],
     ) -> Result<Self, WorkspaceError> {
         let wanted = |path: &Path| {
             let path = path.to_string_lossy();
-            protection.protects(&path) || is_scanned(&path)
+            !diagnostics.is_empty() || protection.protects(&path) || is_scanned(&path)
         };
         let compared = workspace.compare_files(start, judged, wanted)?;
         let named = |file: ComparedFile| (file.path.to_string_lossy().into_owned(), file);

@@ -7,6 +7,7 @@ mod bodies;
 mod change;
 mod combinations;
 mod introspection;
+mod moved_code;
 mod replaced_parts;
 mod rules;
 mod suppressions;
@@ -80,6 +81,14 @@ pub(super) fn inspect(
         flags.extend(replaced_parts::flags(file, &added));
         flags.extend(suppressions::flags(file, &added, diagnostics));
         flags.extend(suppressions::unchecked(file, &changed, diagnostics));
+        findings.extend(fold_flags(file.path, flags));
+    }
+    // In any file: what is moved to where nothing reads it need not look like a source any more.
+    let differ = changes
+        .iter()
+        .filter(|change| change.before != change.after);
+    for file in differ.filter(|change| !is_reverted(change.path)) {
+        let flags = moved_code::flags(file, changes, diagnostics);
         findings.extend(fold_flags(file.path, flags));
     }
     findings

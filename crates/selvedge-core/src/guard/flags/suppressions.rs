@@ -327,7 +327,7 @@ fn assignment_target(line: &str) -> &str {
     }
 }
 
-fn is_same_file(reported: &str, path: &str) -> bool {
+pub(super) fn is_same_file(reported: &str, path: &str) -> bool {
     let reported = reported.trim_start_matches("./");
     reported == path || reported.ends_with(&format!("/{path}"))
 }
