@@ -3,8 +3,9 @@
 //! in the suite; each Python agent has its own folder. Nothing is installed elsewhere. Fails if npm,
 //! python3 or their registries are missing; never skips.
 //!
-//! `--install` only installs them. `--newest` tries the newest version of every agent instead, in separate folders, and reports which
-//! versions failed which scenarios.
+//! `--install` only installs them. `--short`, as in CI, leaves out what every agent would repeat of one program of ours.
+//! `--newest` tries the newest version of every agent instead, in separate folders, and reports which versions failed
+//! which scenarios.
 
 mod matrix;
 mod newest;
@@ -13,9 +14,11 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::thread::ScopedJoinHandle;
 
 use self::matrix::{AGENTS, AgentMatrix, GATE};
+use self::newest::package_name;
 use crate::XtaskResult;
 use crate::dist;
 use crate::npm;
@@ -62,14 +65,25 @@ const GATE_PACKAGES: [&str; 6] = [
     "opencode-linux-x64",
 ];
 
+/// Scenarios of the protocol's client, which one agent plays in the short form: it is the same for each program.
+const SAME_CLIENT: [&str; 3] = ["hang", "judge", "killed"];
+const SAME_CLIENT_AGENTS: [&str; 5] = ["copilot", "droid", "gemini", "opencode", "qwen"];
+/// Scenarios of the stop gate's own program, which Claude Code and Codex play in the short form.
+const SAME_GATE: [&str; 4] = ["crash", "give_up", "no_checks", "two_sessions"];
+const SAME_GATE_AGENTS: [&str; 4] = ["copilot", "gemini", "opencode", "qwen"];
+
 /// Runs the suite; `args` are passed to its test runner (names of tests, `--nocapture`, …). Prints the matrices of
 /// agents and scenarios. A full run fails if the document contains a different matrix of Selvedge's own agents; the
 /// matrix of the stop gate is written to it with its date. With `--newest` as the first argument it runs with the
-/// newest agents; with `--install` it runs nothing.
+/// newest agents; with `--short` without scenarios that other agents play too; with `--install` it runs nothing.
 pub(crate) fn run(args: &[&str]) -> XtaskResult {
     match args {
         ["--newest", args @ ..] => return newest::run(args),
         ["--install"] => return install(),
+        ["--short"] => {
+            let skip: Vec<_> = repeated_tests().map(|it| format!("--skip={it}")).collect();
+            return run(&skip.iter().map(String::as_str).collect::<Vec<_>>());
+        }
         _ => {}
     }
     let (ended, agents, gate) = run_suite(&mut suite_command(args)?)?;
@@ -91,6 +105,17 @@ pub(crate) fn run(args: &[&str]) -> XtaskResult {
         );
     }
     Ok(())
+}
+
+/// The tests that the short form leaves out.
+fn repeated_tests() -> impl Iterator<Item = String> {
+    let of_client = SAME_CLIENT_AGENTS
+        .iter()
+        .flat_map(|agent| SAME_CLIENT.map(|test| format!("agents::acp_{agent}::{test}")));
+    let of_gate = SAME_GATE_AGENTS
+        .iter()
+        .flat_map(|agent| SAME_GATE.map(|test| format!("gate::{agent}::{test}")));
+    of_client.chain(of_gate)
 }
 
 /// Runs the suite's command, shows its output, and returns its matrices: of Selvedge's own agents, and of the stop gate.
@@ -318,21 +343,73 @@ fn install_python(name: &str, requirements: &str) -> XtaskResult<PathBuf> {
     if std::fs::read(&installed_lock).is_ok_and(|installed| installed == pinned_lock) {
         return Ok(programs);
     }
-    let mut make = Command::new("python3");
-    make.args(["-m", "venv", "--clear"]).arg(&scratch);
-    program::run(&mut make)?;
-    let mut pip = Command::new(programs.join("python3"));
-    pip.args(["-m", "pip", "install", "--quiet", "--requirement"])
-        .arg(&pinned);
-    program::run(&mut pip).map_err(|error| {
-        format!(
-            "{error}\nthe end-to-end suite installs {SUITE}/{requirements} with pip into {}; it needs a \
-             reachable registry",
-            scratch.display()
-        )
-    })?;
+    // Only pip reads the settings of pip, without which a registry may be out of reach.
+    if install_by_uv(&target, &scratch, &pinned).is_err() {
+        create_environment(&scratch, &[])?;
+        let mut pip = Command::new(programs.join("python3"));
+        pip.args(["-m", "pip", "install", "--quiet", "--requirement"])
+            .arg(&pinned);
+        program::run(&mut pip).map_err(|error| {
+            format!(
+                "{error}\nthe end-to-end suite installs {SUITE}/{requirements} with pip into {}; it needs a \
+                 reachable registry",
+                scratch.display()
+            )
+        })?;
+    }
     std::fs::write(installed_lock, pinned_lock)?;
     Ok(programs)
+}
+
+/// Does the same by uv, which takes a third of pip's time. Agents run where they cannot write byte code.
+fn install_by_uv(target: &Path, scratch: &Path, requirements: &Path) -> XtaskResult {
+    /// Environments are created at the same time.
+    static UV: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut installed = UV.lock().unwrap_or_else(PoisonError::into_inner);
+    let uv = match installed.take() {
+        Some(uv) => uv,
+        None => install_uv(target)?,
+    };
+    *installed = Some(uv.clone());
+    drop(installed);
+    create_environment(scratch, &["--without-pip"])?;
+    let mut install = Command::new(uv);
+    install
+        .args([
+            "pip",
+            "install",
+            "--quiet",
+            "--compile-bytecode",
+            "--python",
+        ])
+        .arg(scratch.join("bin/python3"))
+        .arg("--requirement")
+        .arg(requirements);
+    program::run(&mut install)
+}
+
+/// Installs the pinned uv in an environment of its own, unless it is there.
+fn install_uv(target: &Path) -> XtaskResult<PathBuf> {
+    let requirements = workspace::root().join(SUITE).join("dist/requirements.txt");
+    let pinned = std::fs::read_to_string(requirements)?;
+    let pinned = pinned.lines().find(|line| package_name(line) == "uv");
+    let pinned = pinned.ok_or("dist/requirements.txt pins no uv")?;
+    let scratch = target.join("e2e-uv");
+    let (uv, installed) = (scratch.join("bin/uv"), scratch.join("installed.txt"));
+    if std::fs::read_to_string(&installed).is_ok_and(|line| line == pinned) {
+        return Ok(uv);
+    }
+    create_environment(&scratch, &[])?;
+    let mut pip = Command::new(scratch.join("bin/python3"));
+    program::run(pip.args(["-m", "pip", "install", "--quiet", pinned]))?;
+    std::fs::write(installed, pinned)?;
+    Ok(uv)
+}
+
+fn create_environment(scratch: &Path, options: &[&str]) -> XtaskResult {
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv", "--clear"]).args(options);
+    program::run(make.arg(scratch))
 }
 
 fn programs_in(scratch: &Path) -> PathBuf {

@@ -39,6 +39,7 @@ cargo xtask TASK
   generate [--check]   write (or only compare) docs/schemas and docs/generated
   e2e [ARGS…]          run the end-to-end tests with the programs that they need; ARGS are passed to them;
                        --newest first: with the newest version of every agent, for a scheduled job
+                       --short: without what every agent would repeat of one program of ours, as in CI
                        --install: installs what the tests need, and runs none
   ui-test [ARGS…]      test the dashboard in a browser (chromium, chromedriver); ARGS are passed to the tests
   chaos [ARGS…]        inject faults into real hubs and workers; without ARGS, the short form

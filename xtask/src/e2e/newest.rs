@@ -8,7 +8,8 @@ use std::process::Command;
 use serde_json::{Map, Value};
 
 use super::{
-    AGENTS_IN_PYTHON, AgentPrograms, SUITE, install_python, programs_in, run_suite, test_command,
+    AGENTS_IN_PYTHON, AgentPrograms, SUITE, create_environment, install_python, programs_in,
+    run_suite, test_command,
 };
 use crate::XtaskResult;
 use crate::npm::MANIFESTS;
@@ -162,9 +163,7 @@ fn install_newest_python(
     let programs = scratch.join("bin");
     let python = programs.join("python3");
     if !python.exists() {
-        let mut make = Command::new("python3");
-        make.args(["-m", "venv", "--clear"]).arg(&scratch);
-        program::run(&mut make)?;
+        create_environment(&scratch, &[])?;
     }
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--upgrade"])
@@ -188,6 +187,6 @@ fn install_newest_python(
 }
 
 /// The name in a line such as `aider-chat==0.86.2`.
-fn package_name(line: &str) -> &str {
+pub(super) fn package_name(line: &str) -> &str {
     line.split("==").next().unwrap_or(line).trim()
 }
