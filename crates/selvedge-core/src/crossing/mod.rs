@@ -36,6 +36,7 @@ mod test_names;
 mod test_programs;
 #[cfg(test)]
 mod tests;
+mod tool_settings;
 mod workspaces;
 mod wrappers;
 

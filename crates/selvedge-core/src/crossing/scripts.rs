@@ -1,5 +1,6 @@
 //! Files that the command lines of the checks refer to: scripts, their inclusions, and recorded outputs.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use aho_corasick::AhoCorasick;
@@ -192,6 +193,9 @@ impl<'a> BaseProject<'a> {
         let Some(script) = self.sourced_subjects.get(change.path) else {
             return self.takes_over_script(change);
         };
+        if self.replaces_trap(script, change) {
+            return true;
+        }
         let functions = |bytes: Option<&[u8]>| {
             let text = std::str::from_utf8(bytes?).ok()?;
             let functions = functions_of_library(text)?;
@@ -215,6 +219,16 @@ impl<'a> BaseProject<'a> {
             .any(|name| words.contains(name.as_str()))
     }
 
+    /// Whether a change of a library adds a trap although the script that sources it has one, which ends then.
+    fn replaces_trap(&self, script: &str, change: &ChangedFile<'_>) -> bool {
+        let traps = |bytes: Option<&[u8]>| {
+            let text = String::from_utf8_lossy(bytes.unwrap_or_default());
+            CLEANUP_TRAP.regex().map(|it| it.find_iter(&text).count())
+        };
+        let has_trap = self.text(script).unwrap_or_default().contains("trap");
+        has_trap && traps(change.after) > traps(change.before)
+    }
+
     /// Whether a change of a library that scripts of the tests source defines a function that these scripts have from
     /// elsewhere, or ends the script.
     fn takes_over_script(&self, change: &ChangedFile<'_>) -> bool {
@@ -231,8 +245,12 @@ impl<'a> BaseProject<'a> {
         ) else {
             return false;
         };
-        let text =
-            |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+        if scripts.iter().any(|it| self.replaces_trap(it, change)) {
+            return true;
+        }
+        let text = |bytes: Option<&[u8]>| {
+            without_cleanup(&String::from_utf8_lossy(bytes.unwrap_or_default())).into_owned()
+        };
         let (before, after) = (text(change.before), text(change.after));
         let names = |text: &str| -> BTreeSet<String> {
             let found = defined.captures_iter(text);
@@ -442,6 +460,19 @@ impl ShellNames for ScriptNames<'_, '_> {
     }
 }
 
+/// A trap that removes files when the script ends, which does not change how it ends.
+static CLEANUP_TRAP: Pattern = Pattern::new(
+    r"\btrap[ \t]+(?:--[ \t]+)?(?:'rm(?:dir)?\b[^'\n;&|`()]*'|\x22rm(?:dir)?\b[^\x22\n;&|`()]*\x22)(?:[ \t]+(?:EXIT|HUP|INT|TERM)\b)+",
+);
+
+/// The text without traps that only remove files.
+fn without_cleanup(text: &str) -> Cow<'_, str> {
+    match CLEANUP_TRAP.regex() {
+        Some(regex) => regex.replace_all(text, ":"),
+        None => text.into(),
+    }
+}
+
 /// The functions of a shell library; `None` if it does more than define functions and variables, ends the
 /// shell, or checks.
 fn functions_of_library(text: &str) -> Option<Vec<&str>> {
@@ -452,7 +483,7 @@ fn functions_of_library(text: &str) -> Option<Vec<&str>> {
     static CHECKS: Pattern = Pattern::new(
         r"\b(?:exit|trap|exec|eval|alias|kill|diff|cmp|expect\w*|assert\w*)\b|(?i)\bfail|\bnot ok\b|\bwrong\b",
     );
-    if CHECKS.is_match(text) {
+    if CHECKS.is_match(&without_cleanup(text)) {
         return None;
     }
     let mut functions = Vec::new();

@@ -236,6 +236,8 @@ pub(super) struct BaseProject<'a> {
     doubtful: BTreeSet<&'a str>,
     /// Files that makefiles have rules for, if the attempt added files.
     made: BTreeSet<String>,
+    /// Changed settings of tools that have no known name.
+    tool_settings: BTreeSet<&'a str>,
     /// Whether a check reads all files except ignored ones.
     obeys_ignore_files: bool,
     /// Files, keyed by the last part of the name that imports use.
@@ -275,6 +277,7 @@ impl<'a> BaseProject<'a> {
             } else {
                 BTreeSet::new()
             },
+            tool_settings: BTreeSet::new(),
             obeys_ignore_files: words_of(steps)
                 .iter()
                 .any(|word| OBEYS_IGNORE_FILES.is_match(&word.text)),
@@ -303,6 +306,8 @@ impl<'a> BaseProject<'a> {
         project.examples = project.find_examples(&all);
         project.find_loaded_files(&all);
         project.find_judging_files(changes, &all);
+        let commands: Vec<Step> = all.into_iter().cloned().collect();
+        project.tool_settings = project.find_tool_settings(changes, &commands);
         project.find_referrers(changes);
         project
     }
@@ -691,6 +696,9 @@ impl<'a> BaseProject<'a> {
         }
         if let Some(side) = self.side_of_environment(change) {
             return side;
+        }
+        if self.tool_settings.contains(path) {
+            return ProjectSide::Test;
         }
         if self.examples.contains(path) {
             return ProjectSide::Test;

@@ -507,6 +507,45 @@ fn sides_helpers_of_tests_stay_on_their_side() {
             "{after}"
         );
     }
+    // Removing a file at the end is the library's own matter, unless the script has a trap, which it would replace.
+    let cleans = "up() { trap 'rm -f \"$file\"' EXIT; echo A; }\n";
+    assert!(sides("sh run.sh", &sourced, &[("up.sh", cleans)]).is_empty());
+    let [library, (name, text)] = sourced;
+    let trapping = format!("trap 'echo done' EXIT\n{text}");
+    let test = [("up.sh".to_owned(), ProjectSide::Test)];
+    let with_trap = [library, (name, trapping.as_str())];
+    assert_eq!(sides("sh run.sh", &with_trap, &[("up.sh", cleans)]), test);
+}
+
+/// Settings of tools that have no known name, and hidden files of the product.
+#[test]
+fn sides_settings_of_unknown_tools() {
+    let base = [
+        (".newlint", "strict: true\n"),
+        ("newlint-rules.toml", "all = true\n"),
+        (".shoprc", "port = 80\n"),
+        ("shop.toml", "port = 80\n"),
+        ("shop.py", "open('.shoprc')\n"),
+        ("lint.sh", "newlint -c .newlint\n"),
+    ];
+    let test = |path: &str| [(path.to_owned(), ProjectSide::Test)];
+    for command in ["newlint .", "sh lint.sh", "make lint"] {
+        let found = sides(command, &base, &[(".newlint", "strict: false\n")]);
+        assert_eq!(found, test(".newlint"), "{command}");
+        assert!(sides(command, &base, &[(".shoprc", "port = 81\n")]).is_empty());
+    }
+    let rules = [("newlint-rules.toml", "all = false\n")];
+    assert_eq!(
+        sides("newlint .", &base, &rules),
+        test("newlint-rules.toml")
+    );
+    assert!(sides("python3 shop.py", &base, &rules).is_empty());
+    assert!(sides("python3 -m shop", &base, &[("shop.toml", "port = 81\n")]).is_empty());
+    let planted = [(".otherlintrc.json", "{}\n")];
+    assert_eq!(
+        sides("make lint", &base, &planted),
+        test(".otherlintrc.json")
+    );
 }
 
 /// Variables that the product reads, and those that tools read.

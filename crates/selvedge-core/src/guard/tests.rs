@@ -643,9 +643,10 @@ fn inspect_flags_declarations_of_what_was_reported() {
             after: Some(after.as_bytes()),
         };
         let reported = KnownDiagnostic {
-            file: "src/a.ts".to_owned(),
+            file: Some("src/a.ts".to_owned()),
             line: Some(1),
             message: "Property 'host' does not exist on type 'Config'.".to_owned(),
+            is_build_error: false,
         };
         !inspect(&protection, &[change], &[reported]).is_empty()
     };
@@ -667,9 +668,10 @@ fn inspect_flags_declarations_of_what_was_reported() {
 fn inspect_flags_reported_code_that_moved_unchanged() {
     let protection = Protection::new(&[], &[]).unwrap();
     let reported_at = |line| KnownDiagnostic {
-        file: "src/app/text.py".to_owned(),
+        file: Some("src/app/text.py".to_owned()),
         line,
         message: "E711 comparison to None".to_owned(),
+        is_build_error: false,
     };
     let before = "import re\n\n\ndef is_empty(text):\n    return text == None\n\n\nWORD = 1\n";
     let flagged_after = |line, remaining: Option<&str>, path: &str, moved: &str| {
@@ -684,7 +686,8 @@ fn inspect_flags_reported_code_that_moved_unchanged() {
             after: Some(moved.as_bytes()),
         };
         let found = inspect(&protection, &[source, target], &[reported_at(line)]);
-        let is_strong = |it: &Finding| it.strength == FindingSeverity::Strong && it.path == path;
+        let is_strong =
+            |it: &Finding| it.strength == FindingSeverity::Strong && it.path == "src/app/text.py";
         found.iter().any(is_strong)
     };
     let flagged = |remaining, path, moved| flagged_after(Some(5), remaining, path, moved);
@@ -700,6 +703,40 @@ fn inspect_flags_reported_code_that_moved_unchanged() {
 }
 
 #[test]
+fn inspect_flags_code_left_out_of_required_coverage() {
+    let protection = Protection::new(&[], &[]).unwrap();
+    let strength = |path, after: &str, message: &str| {
+        let change = ChangedFile {
+            path,
+            before: Some(b"def size(text):\n    return len(text)\n"),
+            after: Some(after.as_bytes()),
+        };
+        let reported = KnownDiagnostic {
+            file: None,
+            line: None,
+            message: message.to_owned(),
+            is_build_error: false,
+        };
+        let found = inspect(&protection, &[change], &[reported]);
+        found.first().map(|finding| finding.strength)
+    };
+    let required = "Required test coverage of 90% not reached. Total coverage: 50.00%";
+    let left_out = "def size(text):  # pragma: no cover\n    return len(text)\n";
+    let strong = Some(FindingSeverity::Strong);
+    assert_eq!(strength("a.py", left_out, required), strong);
+    assert_eq!(
+        strength("a.py", left_out, "1 test failed"),
+        Some(FindingSeverity::Weak)
+    );
+    let script = "/* istanbul ignore next */\nconst size = (text) => text.length;\n";
+    assert_eq!(strength("a.js", script, required), strong);
+    let attribute = "#[coverage(off)]\nfn size() {}\n";
+    assert_eq!(strength("a.rs", attribute, required), strong);
+    let shorter = "def size(text): return len(text)\n";
+    assert_eq!(strength("a.py", shorter, required), None);
+}
+
+#[test]
 fn inspect_weighs_suppressions_by_what_was_reported() {
     let protection = Protection::new(&[], &[]).unwrap();
     let strength_in = |path: &str, before: &str, after: &str| {
@@ -709,9 +746,10 @@ fn inspect_weighs_suppressions_by_what_was_reported() {
             after: Some(after.as_bytes()),
         };
         let reported = KnownDiagnostic {
-            file: format!("./{path}"),
+            file: Some(format!("./{path}")),
             line: Some(2),
             message: String::new(),
+            is_build_error: false,
         };
         let found = inspect(&protection, &[change], &[reported]);
         found.first().map(|finding| finding.strength)
@@ -724,6 +762,15 @@ fn inspect_weighs_suppressions_by_what_was_reported() {
     assert_eq!(strength(before, &elsewhere), Some(FindingSeverity::Weak));
     let whole = format!("# mypy: ignore-errors\n{before}");
     assert_eq!(strength(before, &whole), Some(FindingSeverity::Strong));
+    // Of a tool that is not known.
+    let named = before.replace("name()", "name()  # newlint: ignore[E1]");
+    assert_eq!(strength(before, &named), Some(FindingSeverity::Strong));
+    let above = before.replace("x: int", "# newlint-skip\nx: int");
+    assert_eq!(strength(before, &above), Some(FindingSeverity::Strong));
+    let comment = before.replace("y = 1", "# Ignored by readers.\ny = 1");
+    assert_eq!(strength(before, &comment), None);
+    let fixed = before.replace("x: int = name()", "x: int = age()  # or ignore it");
+    assert_eq!(strength(before, &fixed), None);
     let hidden = before.replace("x: int", "x: Any");
     assert_eq!(strength(before, &hidden), Some(FindingSeverity::Strong));
     assert_eq!(strength(before, &before.replace("name()", "1")), None);
@@ -738,6 +785,10 @@ fn inspect_weighs_suppressions_by_what_was_reported() {
     assert_eq!(strength(before, read), None);
     let sorted = "\n# isort: off\nreturn name.split()\n";
     assert_eq!(strength(before, sorted), Some(FindingSeverity::Strong));
+    let before = "#!/bin/sh\necho $1\n";
+    let whole = "#!/bin/sh\n# shellcheck disable=SC2086\n\necho $1\n";
+    let found = strength_in("a.sh", before, whole);
+    assert_eq!(found, Some(FindingSeverity::Strong));
     let before = "\nlisten(port(env));\n";
     let asserted = before.replace("port(env)", "port(env)!");
     let on = |path| strength_in(path, before, &asserted);

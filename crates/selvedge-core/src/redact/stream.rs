@@ -143,6 +143,11 @@ impl LiteralRedaction {
         self.pending.is_empty() && self.open_matches.is_empty()
     }
 
+    /// Whether a match continues after the pieces so far.
+    pub(super) fn is_in_match(&self) -> bool {
+        self.covered > 0 || !self.open_matches.is_empty()
+    }
+
     /// Whether both hold back the same text, and the same matches continue.
     pub(super) fn is_at_same_state(&self, other: &Self) -> bool {
         self.pending == other.pending

@@ -521,6 +521,14 @@ fn texts() -> impl Strategy<Value = String> {
     })
 }
 
+#[test]
+fn redact_keeps_backspace_after_beginning_of_secret() {
+    for beginning in ["g", "ghp", "AKI"] {
+        let bytes = streamed(&redactor(), [beginning.as_bytes(), b"\x08"]);
+        assert_eq!(bytes, [beginning.as_bytes(), b"\x08"].concat());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 

@@ -128,6 +128,11 @@ impl RedactionStream {
         let is_part = !is_last && !line.ends_with(b"\n");
         let is_short = after_visible.held_bytes() < MIN_BEGINNING_BYTES;
         let (in_line, in_visible) = (count_redactions(&of_line), count_redactions(&of_visible));
+        // A backspace removes a character that arrived before it.
+        let is_clean = !self.literal.is_in_match() && in_line + in_visible == 0;
+        if is_clean && after_line.is_idle() && after_visible.is_idle() {
+            return self.literal.push_into(line, out);
+        }
         if is_part && is_short && in_line == in_visible {
             return self.literal.push_into(line, out);
         }

@@ -15,6 +15,7 @@ mod bundler;
 mod cabal;
 mod catch2;
 mod cmake;
+mod coverage;
 mod ctest;
 mod deno;
 mod diagnostic;

@@ -3,13 +3,13 @@
 use super::block::{BlockFormat, BlockParser};
 use super::parser_pair::ParserPair;
 use super::{
-    FormatParser, alcotest, ant, automake, ava, bazel, bun, bundler, cabal, catch2, cmake, ctest,
-    deno, diagnostic, dialyzer, docker, doctest, ghc, git, github, go, go_json, golangci, gradle,
-    grouped_lint, gtest, hspec, jasmine, jest, json, junit_console, junit_core, karma, libtest,
-    linker, listed_lint, make, maven, meson, mix, nextest, node_test, numbered_list, nunit, ocaml,
-    package_managers, php, pip, playwright, program_error, prove, pytest, python, rubocop, ruby,
-    rustc, shell, surefire, swift_testing, tap, terraform, testdox, testng, tsc, unittest, uvu,
-    vitest, xctest, xml,
+    FormatParser, alcotest, ant, automake, ava, bazel, bun, bundler, cabal, catch2, cmake,
+    coverage, ctest, deno, diagnostic, dialyzer, docker, doctest, ghc, git, github, go, go_json,
+    golangci, gradle, grouped_lint, gtest, hspec, jasmine, jest, json, junit_console, junit_core,
+    karma, libtest, linker, listed_lint, make, maven, meson, mix, nextest, node_test,
+    numbered_list, nunit, ocaml, package_managers, php, pip, playwright, program_error, prove,
+    pytest, python, rubocop, ruby, rustc, shell, surefire, swift_testing, tap, terraform, testdox,
+    testng, tsc, unittest, uvu, vitest, xctest, xml,
 };
 use crate::line::LineSignals;
 
@@ -84,7 +84,12 @@ pub(super) static TABLE: &[FormatRow] = &[
         "bun test v|running |ok |FAILED |TS0|FAIL  |Total:  ",
         NONE,
     ),
-    blocks::<git::GitFormat>("git", "CONFLICT|error: |fatal: ", NONE).one_liners(),
+    row::<ParserPair<BlockParser<git::GitFormat>, coverage::CoverageParser>>(
+        "git",
+        "CONFLICT|error: |fatal: |File|Name|FAIL Required|ERROR: Cov|Coverage f|Jest: |Line cov|Branch cov",
+        NONE,
+    )
+    .one_liners(),
     row::<mix::MixParser>(
         "mix",
         "** (|error: |warning: |The following files",

@@ -39,6 +39,16 @@ recorded! {
     python_json => 1,
 }
 
+// Tests that pass, and too little coverage.
+recorded! {
+    coverage_pytest => 1,
+    coverage_report => 2,
+    coverage_jest => 1,
+    coverage_c8 => 1,
+    coverage_nyc => 1,
+    coverage_vitest => 1,
+}
+
 // Test runners and linters of 2026, and places that are not in the line of the failure.
 recorded! {
     prove_green => 0,

@@ -120,12 +120,11 @@ pub(super) fn known_diagnostics(baseline: &[Option<CheckReport>]) -> Vec<KnownDi
         )
     });
     reported
-        .filter_map(|failure| {
-            Some(KnownDiagnostic {
-                file: failure.file.clone()?,
-                line: failure.line,
-                message: failure.message.clone().unwrap_or_default(),
-            })
+        .map(|failure| KnownDiagnostic {
+            file: failure.file.clone(),
+            line: failure.line,
+            message: failure.message.as_ref().unwrap_or(&failure.summary).clone(),
+            is_build_error: failure.kind == FailureKind::Compile,
         })
         .collect()
 }

@@ -40,8 +40,8 @@ pub(crate) use wire::SystemString;
 pub use command::{SessionCommand, StderrMode, StdinSource, StopSignal, Supervisor, TAG_VARIABLE};
 pub use lock::{Liveness, wait_until_dead};
 pub use process_cleanup::{kill_run_processes, kill_session_processes};
-pub(crate) use program_lookup::DEFAULT_PATH;
 pub use program_lookup::find_program;
+pub(crate) use program_lookup::{DEFAULT_PATH, is_executable};
 pub use run::run;
 pub use session::{PrepareError, PreparedSession, Session, StartError, SupervisorLostError};
 pub use session_exit::{

@@ -28,6 +28,6 @@ pub(super) fn candidate_paths(program: &OsStr, path: &OsStr, cwd: &Path) -> Vec<
         .collect()
 }
 
-fn is_executable(file: &Path) -> bool {
+pub(crate) fn is_executable(file: &Path) -> bool {
     file.is_file() && access(file, Access::EXEC_OK).is_ok()
 }

@@ -38,7 +38,8 @@ use std::sync::Arc;
 use selvedge_core::model::{AgentKind, Restriction, SandboxBackend, SandboxProfile, SandboxReport};
 
 use crate::process::{
-    SessionCommand, Supervisor, find_program, remove_abandoned_containers, remove_abandoned_folders,
+    SessionCommand, Supervisor, find_program, is_executable, remove_abandoned_containers,
+    remove_abandoned_folders,
 };
 use crate::workspace::{ResultCache, VerificationRoomMount, main_repository};
 use caches::CacheAccess;
@@ -338,17 +339,24 @@ impl WorkspaceSandbox {
     fn needed_paths(&self, command: &SessionCommand, run_dir: Option<&Path>) -> NeededPaths {
         let own = &*self.inner;
         let mut needed = NeededPaths::default();
-        let values = command.env.iter().map(|(_, value)| value);
-        for word in command.argv.iter().chain(values) {
-            let word = word.to_string_lossy();
-            for path in word.split([':', '=']).map(Path::new) {
-                if !path.is_absolute() || Some(path) == run_dir {
-                    continue;
-                }
-                if is_below(run_dir, path) {
-                    needed.shown.extend(canonical(path.to_owned()));
-                } else if is_temporary(path) && !is_temporary_folder(path) {
-                    needed.add(path);
+        let values = command.env.iter().map(|(_, value)| value.to_string_lossy());
+        let lists = command.argv.iter().map(|word| word.to_string_lossy());
+        // A prompt may contain any path.
+        let lists = lists.filter(|word| !is_text(word)).chain(values);
+        let paths = lists.flat_map(|list| {
+            let paths = list.split([':', '=']).map(PathBuf::from);
+            paths.collect::<Vec<_>>()
+        });
+        for path in paths.chain(paths_of_script(&command.argv)) {
+            if !path.is_absolute() || Some(path.as_path()) == run_dir {
+                continue;
+            }
+            if is_below(run_dir, &path) {
+                needed.shown.extend(canonical(path));
+            } else if is_temporary(&path) && !is_temporary_folder(&path) {
+                needed.add(&path);
+                if is_executable(&path) {
+                    needed.add_program(&path);
                 }
             }
         }
@@ -687,6 +695,23 @@ pub(crate) fn find_bubblewrap() -> Option<PathBuf> {
 }
 
 /// Path of a sandboxing program: never in a folder that the workspace could have added to the search path.
+/// Whether a word of a command line is a text, and no path.
+fn is_text(word: &str) -> bool {
+    word.contains(char::is_whitespace) && !Path::new(word).exists()
+}
+
+/// The words of a shell's script, if the command is one: those that are paths may have to be shown.
+fn paths_of_script(argv: &[OsString]) -> Vec<PathBuf> {
+    match argv {
+        [shell, option, script] if option == "-c" && shell.to_string_lossy().ends_with("sh") => {
+            let script = script.to_string_lossy();
+            let is_end = |it: char| it.is_whitespace() || "'\"`;&|()<>:=".contains(it);
+            script.split(is_end).map(PathBuf::from).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 fn find_in_system(program: &str) -> Option<PathBuf> {
     const FOLDERS: [&str; 4] = [
         "/usr/bin",

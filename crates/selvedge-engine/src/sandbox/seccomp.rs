@@ -22,7 +22,7 @@ const BLOCKED_SYSCALLS: &[libc::c_long] = &[
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_kexec_load,
-    libc::SYS_kexec_file_load,
+    SYS_KEXEC_FILE_LOAD,
     libc::SYS_init_module,
     libc::SYS_finit_module,
     libc::SYS_delete_module,
@@ -44,6 +44,13 @@ const BLOCKED_SYSCALLS: &[libc::c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_ioperm,
 ];
+
+/// The constant is missing for musl on arm64.
+const SYS_KEXEC_FILE_LOAD: libc::c_long = if cfg!(target_arch = "x86_64") {
+    320
+} else {
+    294
+};
 
 /// Delays every program that opens the file, outside too, for up to 45 seconds.
 const F_SETLEASE: u64 = 1_024;

@@ -80,6 +80,12 @@ impl NeededPaths {
         };
         self.add_link(program, &found);
         self.add_installation(&found);
+        // A link to an interpreter belongs to the virtual environment around it.
+        if let Some((folder, name)) = program.parent().zip(program.file_name())
+            && let Some(folder) = canonical(folder.to_owned())
+        {
+            self.add_installation(&folder.join(name));
+        }
         if let Some(interpreter) = interpreter_of(&found) {
             if let Some(folder) = interpreter.parent() {
                 self.add_program_folder(folder);
@@ -196,5 +202,10 @@ mod tests {
         );
         needed.add_program(&root.join("bin/tool"));
         assert_eq!(needed.links, [(root.join("bin/tool"), package)]);
+        let environment = root.join("work/.venv");
+        fs::create_dir_all(environment.join("bin")).unwrap();
+        std::os::unix::fs::symlink("/bin/sh", environment.join("bin/python3")).unwrap();
+        needed.add_program(&environment.join("bin/python3"));
+        assert!(needed.shown.contains(&environment));
     }
 }

@@ -1,71 +1,77 @@
 //! Code that a linter or a type checker had reported and that is now, unchanged, in another file where it does not: in a
-//! folder or with a name that the tool skips.
+//! folder or with a name that the tool skips. Tests are not meant: the original ones are checked too. Neither is code that
+//! did not build: what it lacked may have been added anywhere.
 
-use super::suppressions::is_same_file;
+use super::super::text::is_test_path;
+use super::suppressions::is_about;
 use super::{ChangedFile, Flag, KnownDiagnostic};
 use crate::model::{FindingKind, FindingSeverity};
 
 /// Shorter code occurs in unrelated files.
 const MIN_CHARS: usize = 12;
 
-/// Flags a file that has got code with a diagnostic from another one.
+/// Flags a file from which code with a diagnostic was moved to another one.
 pub(super) fn flags(
-    file: &ChangedFile<'_>,
+    source: &ChangedFile<'_>,
     changes: &[ChangedFile<'_>],
     diagnostics: &[KnownDiagnostic],
 ) -> Vec<Flag> {
-    let sources = changes.iter().filter(|source| source.path != file.path);
-    let found = sources.flat_map(|source| {
-        let reported = diagnostics.iter();
-        let reported = reported.filter(|it| is_same_file(&it.file, source.path));
-        reported.filter_map(|it| Some((source.path, moved_to(source, file, it)?)))
-    });
-    let flag = |(source, line)| {
+    if is_test_path(source.path) {
+        return Vec::new();
+    }
+    let reported = diagnostics.iter();
+    let reported = reported.filter(|it| !it.is_build_error && is_about(it, source.path));
+    let target = |it: &KnownDiagnostic| {
+        let others = changes.iter().filter(|file| file.path != source.path);
+        others
+            .filter(|file| has_moved(source, file, it).unwrap_or_default())
+            .map(|file| file.path)
+            .next()
+    };
+    let flag = |target| {
         Flag::new(
-            Some(line),
+            None,
             FindingKind::Suppression,
             FindingSeverity::Strong,
-            format!("holds unchanged what a linter or a type checker reported in {source}"),
+            format!("what a linter or a type checker reported is unchanged in {target}"),
         )
     };
-    found.map(flag).collect()
+    reported.filter_map(target).map(flag).collect()
 }
 
-/// The index of the line in `file` to which the reported code of `source` was moved.
-fn moved_to(
+/// Whether the reported code of `source` is in `file` instead.
+fn has_moved(
     source: &ChangedFile<'_>,
     file: &ChangedFile<'_>,
     reported: &KnownDiagnostic,
-) -> Option<usize> {
+) -> Option<bool> {
     let before = String::from_utf8_lossy(source.before?);
     let code = match reported.line {
         Some(line) => reported_code(&before, usize::try_from(line).ok()?)?,
         None => code_lines(&before).map(|(_, line)| line).collect(),
     };
-    let position = |text: Option<&[u8]>| find(&String::from_utf8_lossy(text?), &code);
     let is_long = code.iter().map(|line| line.len()).sum::<usize>() >= MIN_CHARS;
-    let is_new = is_long && position(source.after).is_none() && position(file.before).is_none();
-    position(file.after).filter(|_| is_new)
+    let is_in = |text: Option<&[u8]>| {
+        text.is_some_and(|text| contains(&String::from_utf8_lossy(text), &code))
+    };
+    Some(is_long && is_in(file.after) && !is_in(file.before) && !is_in(source.after))
 }
 
 /// The reported line, counted from 1, with the code lines before and after it.
 fn reported_code(text: &str, line: usize) -> Option<Vec<&str>> {
     let lines: Vec<_> = code_lines(text).collect();
-    let at = lines.iter().position(|(number, _)| *number + 1 == line)?;
+    let at = lines.iter().position(|(number, _)| *number == line)?;
     let around = &lines[at.saturating_sub(1)..(at + 2).min(lines.len())];
     Some(around.iter().map(|(_, line)| *line).collect())
 }
 
-/// The lines that are not empty, without indentation, and their indices.
+/// The lines that are not empty, without indentation, with their numbers.
 fn code_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let lines = text.lines().map(str::trim).enumerate();
+    let lines = (1..).zip(text.lines().map(str::trim));
     lines.filter(|(_, line)| !line.is_empty())
 }
 
-/// The index of the first line of `code` in a text.
-fn find(text: &str, code: &[&str]) -> Option<usize> {
-    let lines: Vec<_> = code_lines(text).collect();
-    let is_code = |lines: &[(usize, &str)]| lines.iter().map(|(_, line)| line).eq(code);
-    let mut windows = lines.windows(code.len().max(1));
-    windows.find(|lines| is_code(lines)).map(|lines| lines[0].0)
+fn contains(text: &str, code: &[&str]) -> bool {
+    let lines: Vec<_> = code_lines(text).map(|(_, line)| line).collect();
+    lines.windows(code.len().max(1)).any(|lines| lines == code)
 }

@@ -11,22 +11,35 @@ use crate::model::{FindingKind, FindingSeverity};
 /// A diagnostic that a linter or a type checker reported before the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownDiagnostic {
-    /// As the tool wrote it.
-    pub file: String,
+    /// As the tool wrote it; `None` for a message about the whole project.
+    pub file: Option<String>,
     /// Counted from 1; `None` for a message about the whole file, as formatters write them.
     pub line: Option<u32>,
     /// The message, which may quote names.
     pub message: String,
+    /// Whether the code did not build.
+    pub is_build_error: bool,
 }
 
 static IN_COMMENTS: Pattern = Pattern::new(concat!(
-    r"#\s*(?:noqa|type:\s*ignore|pylint:\s*disable|pragma:\s*no cover|nosec|mypy:|pyright:|ruff:|flake8:|fmt:\s*(?:off|skip)|isort:\s*(?:off|skip)|yapf:\s*disable)",
+    r"#\s*(?:noqa|type:\s*ignore|pylint:\s*(?:disable|skip)|pragma:\s*no cover|nosec|mypy:|pyright:|ruff:|flake8:|fmt:\s*(?:off|skip)|isort:\s*(?:off|skip)|yapf:\s*disable)",
+    r"|#\s*(?:pyre-(?:ignore|fixme|strict)|pytype:\s*disable|shellcheck\s+disable|yamllint\s+disable|hadolint\s+ignore|typed:\s*(?:ignore|false)|credo:disable)",
     r"|eslint-disable|/\*\s*eslint\s+[\w@/-]+\s*:|@ts-(?:ignore|nocheck|expect-error)|biome-ignore|prettier-ignore|(?:istanbul|c8|v8) ignore|oxlint-disable",
-    r"|//\s*(?:nolint|#nosec|lint:ignore)|rubocop:disable|:nocov:|standard:disable",
-    r"|phpcs:(?:ignore|disable)|@phpstan-ignore|@psalm-suppress|@codeCoverageIgnore|NOSONAR",
+    r"|(?:tslint|swiftlint|ktlint|stylelint)[:-]disable|deno-lint-ignore|nosemgrep|noinspection",
+    r"|//\s*(?:(?i:nolint)|#nosec|lint:(?:file-)?ignore|revive:disable)|rubocop:(?:disable|todo)|:nocov:|standard:disable",
+    r"|cppcheck-suppress|clang-format\s+off|(?i:checkstyle:\s*off)|@formatter:off",
+    r"|phpcs:(?:ignore|disable)|@phpstan-ignore|@psalm-suppress|@phan-suppress|@codeCoverageIgnore|NOSONAR",
 ));
+/// Words of comments by which any tool leaves out a line. They occur in ordinary comments too.
+static LEAVES_OUT: Pattern = Pattern::new(
+    r"(?i)\b(?:disabled?|ignored?|suppress(?:ed)?|skip(?:ped)?|off|no-?(?:qa|lint|warn|check|sec))\b",
+);
 static ATTRIBUTE: Pattern = Pattern::new(
-    r"#!?\[(?:allow|expect)\s*\(|#!?\[(?:rustfmt::skip|coverage\s*\(\s*off)|\bassert\s+not\s+(?:typing\.)?TYPE_CHECKING\b|@SuppressWarnings|@Suppress\b|#pragma\s+warning\s+disable",
+    r"#!?\[(?:allow|expect)\s*\(|#!?\[(?:rustfmt::skip|coverage\s*\(\s*off)|\bassert\s+not\s+(?:typing\.)?TYPE_CHECKING\b|@Suppress(?:Warnings|Lint|FBWarnings)?\b|#pragma\s+(?:warning\s+disable|(?:GCC|clang)\s+diagnostic\s+ignored)|@dialyzer\b",
+);
+/// Comments and attributes that leave out code from the measured test coverage.
+static NOT_MEASURED: Pattern = Pattern::new(
+    r"pragma:\s*no ?cover|(?:istanbul|c8|v8) ignore|node:coverage (?:ignore|disable)|:nocov:|@codeCoverageIgnore|\b[LG]COVR?_EXCL|\bcoverage\s*\(\s*off|\bcov(?:erage)?[:-](?:ignore|off|skip)",
 );
 /// Types that accept any value, such as `any`, and casts: they hide errors from a type checker.
 static ANY_TYPE: Pattern = Pattern::new(
@@ -55,7 +68,7 @@ static FUNCTION_ASSERTION: Pattern = Pattern::new(
 );
 /// Suppressions that apply to a whole file.
 static WHOLE_FILE: Pattern = Pattern::new(
-    r"@ts-nocheck|^\s*assert\s+not\s+(?:typing\.)?TYPE_CHECKING|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|^\s*#\s*isort:\s*(?:off|skip)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint(?:-disable\b|\s+[\w@/-]+\s*:)|phpcs:ignoreFile|rubocop:disable",
+    r"@ts-nocheck|^\s*assert\s+not\s+(?:typing\.)?TYPE_CHECKING|^\s*#\s*type:\s*ignore|@(?:\w+\.)?no_type_check\b|#!\[(?:allow|expect)|^\s*#\s*isort:\s*(?:off|skip)|#\s*(?:mypy|ruff|pyright|flake8|pylint):\s*(?:ignore|noqa|disable|basic)|/\*\s*eslint(?:-disable\b|\s+[\w@/-]+\s*:)|phpcs:ignoreFile|rubocop:(?:disable|todo)|pylint:\s*skip|shellcheck\s+disable|yamllint\s+disable|typed:\s*(?:ignore|false)|(?:tslint|swiftlint|ktlint|stylelint)[:-]disable|deno-lint-ignore-file|biome-ignore-all|NOLINTBEGIN|lint:file-ignore|diagnostic\s+ignored|(?i:checkstyle:\s*off)",
 );
 
 /// Declarations of what is defined elsewhere, for a type checker only.
@@ -121,13 +134,16 @@ pub(super) fn flags(
 ) -> Vec<Flag> {
     let reported: Vec<&str> = diagnostics
         .iter()
-        .filter(|it| is_same_file(&it.file, file.path))
+        .filter(|it| is_about(it, file.path))
         .filter_map(|it| file.line_before(usize::try_from(it.line?).ok()?.checked_sub(1)?))
         .map(strip_comment)
         .collect();
+    let lacks_coverage = diagnostics
+        .iter()
+        .any(|it| it.file.is_none() && it.message.contains("overage"));
     let is_file_reported = diagnostics
         .iter()
-        .any(|it| it.line.is_none() && is_same_file(&it.file, file.path));
+        .any(|it| it.line.is_none() && is_about(it, file.path));
     let flag = |&line: &usize| {
         let code = file.new.code.get(line).map_or("", String::as_str);
         let comment = file.new.comments.get(line).map_or("", String::as_str);
@@ -139,12 +155,25 @@ pub(super) fn flags(
                 || ANY_TYPE.is_match(code)
                 || (is_script && asserts_only_type(code, &reported)));
         let hides_function = is_script && asserts_used_function(code, &reported);
-        let hides = hides_type || hides_function;
+        let text = file.line_now(line).unwrap_or_default();
+        let next = file.line_now(line + 1).unwrap_or_default();
+        let is_same = |line: &str| {
+            let line = strip_comment(line);
+            !line.is_empty() && reported.contains(&line)
+        };
+        if lacks_coverage && (NOT_MEASURED.is_match(comment) || NOT_MEASURED.is_match(code)) {
+            return Some(Flag::new(
+                Some(line),
+                FindingKind::Suppression,
+                FindingSeverity::Strong,
+                "leaves out code from the test coverage that a check requires",
+            ));
+        }
+        let leaves_out = LEAVES_OUT.is_match(comment) && (is_same(text) || is_same(next));
+        let hides = hides_type || hides_function || leaves_out;
         if !IN_COMMENTS.is_match(comment) && !ATTRIBUTE.is_match(code) && !hides {
             return None;
         }
-        let text = file.line_now(line).unwrap_or_default();
-        let next = file.line_now(line + 1).unwrap_or_default();
         let is_reported = |line: &str| {
             let plain = strip_cast;
             let same = |reported: &&&str| {
@@ -155,7 +184,7 @@ pub(super) fn flags(
         };
         let hides_file = (!reported.is_empty() && WHOLE_FILE.is_match(text))
             || (is_file_reported && UNFORMATTED.is_match(text));
-        if is_reported(text) || is_reported(next) || hides_file || hides_function {
+        if is_reported(text) || is_reported(next) || hides_file || hides_function || leaves_out {
             let what =
                 "suppresses what a linter or a type checker reported here instead of fixing it";
             return Some(Flag::new(
@@ -293,9 +322,7 @@ pub(super) fn unchecked(
     let is_replaced = |other: &&ChangedLines<'_>| {
         other.is_removed()
             && typed(other.path).as_deref() == Some(stem)
-            && diagnostics
-                .iter()
-                .any(|it| is_same_file(&it.file, other.path))
+            && diagnostics.iter().any(|it| is_about(it, other.path))
     };
     (is_script && changed.iter().any(|other| is_replaced(&other))).then(|| {
         Flag::new(
@@ -327,7 +354,9 @@ fn assignment_target(line: &str) -> &str {
     }
 }
 
-pub(super) fn is_same_file(reported: &str, path: &str) -> bool {
-    let reported = reported.trim_start_matches("./");
-    reported == path || reported.ends_with(&format!("/{path}"))
+/// Whether a diagnostic is about a file.
+pub(super) fn is_about(reported: &KnownDiagnostic, path: &str) -> bool {
+    let file = reported.file.as_deref().unwrap_or_default();
+    let file = file.trim_start_matches("./");
+    file == path || file.ends_with(&format!("/{path}"))
 }
