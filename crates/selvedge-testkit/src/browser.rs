@@ -269,6 +269,8 @@ fn capabilities(profile: &Path) -> Value {
         "--disable-sync",
         "--disable-dev-shm-usage",
         "--disable-extensions",
+        // Without a graphics card, an endless animation takes a whole core.
+        "--force-prefers-reduced-motion",
         "--window-size=1280,900",
         profile.as_str(),
     ];
