@@ -1,4 +1,4 @@
-//! Decides whether a run with the attempt's added test files can settle what the original tests alone cannot: a minimum
+//! Decides whether a run with the attempt's own test files can settle what the original tests alone cannot: a minimum
 //! coverage, or a test that requires a test file for each source file.
 
 use std::collections::BTreeSet;
@@ -21,15 +21,43 @@ static TEST_FILE: Pattern = Pattern::new(concat!(
     r"|[\w.-]+[._-](?:test|spec)\.[cm]?[jt]sx?)$",
 ));
 
-/// Whether added test files may let the failed checks of a run pass.
-pub(super) fn may_settle(baseline: &[Option<&CheckReport>], original: &[CheckReport]) -> bool {
-    let mut failed = with_baseline(baseline, original).filter(|(_, check)| is_unsettled(check));
-    failed.all(|(before, check)| {
-        check.status == CheckStatus::Fail
-            && before.is_some_and(|before| {
-                fails_by_coverage(before, check) || fails_beside_files(before, check)
+/// Plain test files of the attempt.
+#[derive(Debug, Clone, Default)]
+pub struct AttemptsTests {
+    /// Files that did not exist before.
+    pub added: BTreeSet<String>,
+    /// Files that existed before, and still do.
+    pub edited: BTreeSet<String>,
+}
+
+impl AttemptsTests {
+    /// Those that may let the failed checks of a run pass. If all original tests pass and only the coverage is too low,
+    /// tests may also have been added to existing files.
+    pub(super) fn that_may_settle(
+        &self,
+        baseline: &[Option<&CheckReport>],
+        original: &[CheckReport],
+    ) -> BTreeSet<String> {
+        let failed = with_baseline(baseline, original).filter(|(_, check)| is_unsettled(check));
+        let failed: Vec<_> = failed.collect();
+        let all = |settles: fn(&CheckReport, &CheckReport) -> bool| {
+            failed.iter().all(|(before, check)| {
+                check.status == CheckStatus::Fail
+                    && before.is_some_and(|before| settles(before, check))
             })
-    })
+        };
+        if all(|before, check| {
+            fails_without_failed_test(before, check) && reports_only_coverage(check)
+        }) {
+            &self.added | &self.edited
+        } else if all(|before, check| {
+            fails_by_coverage(before, check) || fails_beside_files(before, check)
+        }) {
+            self.added.clone()
+        } else {
+            BTreeSet::new()
+        }
+    }
 }
 
 /// Whether the run with the added test files settles the failed checks of the one without them.
@@ -53,6 +81,11 @@ pub(super) fn fails_without_failed_test(before: &CheckReport, check: &CheckRepor
         && now.executed > 0
         && then.complete
         && find_unexecuted(then, Some(now), check.evidence).is_none()
+}
+
+fn reports_only_coverage(check: &CheckReport) -> bool {
+    let mut failures = check.failures.iter();
+    !check.failures.is_empty() && failures.all(|it| it.tool.as_deref() == Some("coverage"))
 }
 
 fn fails_by_coverage(before: &CheckReport, check: &CheckReport) -> bool {
@@ -155,7 +188,12 @@ mod tests {
     #[test]
     fn added_tests_settle_coverage_and_isolated_tests_that_passed() {
         let before = check(&["a"], &["b"], "jest", "");
-        let settles = |now: CheckReport| may_settle(&[Some(&before)], &[now]);
+        let tests = AttemptsTests {
+            added: BTreeSet::from(["c.test.js".to_owned()]),
+            edited: BTreeSet::from(["a.test.js".to_owned()]),
+        };
+        let settling = |now: CheckReport| tests.that_may_settle(&[Some(&before)], &[now]).len();
+        let settles = |now: CheckReport| settling(now) == 1;
         let low = "coverage threshold for lines (100%) not met";
         assert!(settles(check(&["a", "b"], &[], "jest", low)));
         assert!(settles(check(&["b"], &["a"], "node:test", "")));
@@ -165,6 +203,16 @@ mod tests {
         assert!(!settles(check(&["b"], &[], "jest", low)));
         assert!(!settles(check(&["a"], &["b"], "node:test", low)));
         assert!(!settles(check(&["b"], &["a"], "pytest", "")));
+        // Tests in existing files count if nothing but the coverage is reported.
+        let mut too_low = check(&["a", "b"], &[], "jest", low);
+        let reported = |tool: &str| Failure {
+            tool: Some(tool.to_owned()),
+            ..Failure::default()
+        };
+        too_low.failures = vec![reported("coverage")];
+        assert_eq!(settling(too_low.clone()), 2);
+        too_low.failures.push(reported("jest"));
+        assert_eq!(settling(too_low), 1);
     }
 
     #[test]

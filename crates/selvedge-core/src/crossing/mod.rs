@@ -40,7 +40,7 @@ mod tool_settings;
 mod workspaces;
 mod wrappers;
 
-pub use added_tests::is_plain_test;
+pub use added_tests::{AttemptsTests, is_plain_test};
 pub use expected::ExpectedChanges;
 pub use expected_failures::accept_unexpected_passes;
 pub use manifest::MergeResult;

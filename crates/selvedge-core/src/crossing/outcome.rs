@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::added_tests::{fails_without_failed_test, has_settled, may_settle};
+use super::added_tests::{AttemptsTests, fails_without_failed_test, has_settled};
 use super::config_files::is_configuration;
 use super::expected::{ExpectedChanges, named_failures};
 use super::expected_failures::unexpected_passes;
@@ -27,8 +27,7 @@ pub struct CrossedRuns {
     pub renamed: Option<(NewNames, Vec<CheckReport>)>,
     /// With the attempt's versions of the shared files, if the first run failed.
     pub with_attempts_shared: Option<Vec<CheckReport>>,
-    /// With the original files and the test files that the attempt added, if only a rule such as minimum coverage
-    /// failed.
+    /// With the original files and the attempt's own tests, if only a rule such as minimum coverage failed.
     pub with_added_tests: Option<Vec<CheckReport>>,
     /// Without the original files that do not build or cannot be collected; and those files.
     pub without_unfit: Option<(BTreeSet<String>, Vec<CheckReport>)>,
@@ -41,8 +40,8 @@ pub enum NextRun {
     Done,
     /// A run with the new names in the originals.
     WithNewNames,
-    /// A run with the test files that the attempt added.
-    WithAddedTests,
+    /// A run with the attempt's versions of these test files.
+    WithAddedTests(BTreeSet<String>),
     /// A run with the attempt's versions of the shared files.
     WithAttemptsShared,
     /// A run with the attempt's versions of these files, because the original versions do not build with its work.
@@ -121,12 +120,11 @@ impl CrossedRuns {
     }
 }
 
-/// Decides which run to make next. `has_new_names`: whether the attempt renamed anything that the original tests use;
-/// `has_added_tests`: whether it added plain test files.
+/// Decides which run to make next. `has_new_names`: whether the attempt renamed anything that the original tests use.
 pub fn next_run(
     files: &[CrossedFile],
     has_new_names: bool,
-    has_added_tests: bool,
+    tests: &AttemptsTests,
     baseline: &[Option<&CheckReport>],
     runs: &CrossedRuns,
     expected: &ExpectedChanges<'_>,
@@ -137,8 +135,11 @@ pub fn next_run(
     if runs.renamed.is_none() && fails_as_expected(&runs.original, baseline, expected) {
         return NextRun::Done;
     }
-    if has_added_tests && runs.with_added_tests.is_none() && may_settle(baseline, &runs.original) {
-        return NextRun::WithAddedTests;
+    if runs.with_added_tests.is_none() {
+        let settling = tests.that_may_settle(baseline, &runs.original);
+        if !settling.is_empty() {
+            return NextRun::WithAddedTests(settling);
+        }
     }
     if has_new_names && runs.renamed.is_none() {
         return NextRun::WithNewNames;

@@ -15,7 +15,7 @@ static HIDDEN: Pattern = Pattern::new(
 );
 /// Hidden files that no check reads, or that have rules of their own, and what tools write.
 static OTHER_HIDDEN: Pattern = Pattern::new(
-    r"(?i)^\.(?:env|git|rgignore|ignore$|docker|npmignore|helmignore|mailmap|keep|hta|travis|circleci|readthedocs|goreleaser|all-contrib|nojekyll|coverage$|[\w.-]*cache|[\w-]*history)",
+    r"(?i)^\.(?:env|git|rgignore|ignore$|docker|npmignore|helmignore|mailmap|keep|hta|travis|circleci|readthedocs|goreleaser|all-contrib|nojekyll|coverage$|[\w.-]*(?:cache|history|_status))",
 );
 /// The endings of settings that are not hidden.
 static SETTINGS: Pattern =

@@ -10,9 +10,9 @@ use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use selvedge_core::crossing::{
-    BaseFiles, CrossedFile, CrossedRuns, ExpectedChanges, NextRun, ProjectSide, RenamedOriginals,
-    Replacement, accept_unexpected_passes, conclude, content_filter, is_plain_test, name_changed,
-    next_run, report_all_expected, scripts_among,
+    AttemptsTests, BaseFiles, CrossedFile, CrossedRuns, ExpectedChanges, NextRun, ProjectSide,
+    RenamedOriginals, Replacement, accept_unexpected_passes, conclude, content_filter,
+    is_plain_test, name_changed, next_run, report_all_expected, scripts_among,
 };
 use selvedge_core::guard::ChangedFile;
 use selvedge_core::machine::excuse_known_failures;
@@ -62,8 +62,8 @@ pub(super) struct Originals {
     files: Vec<CrossedFile>,
     /// The same with files that the attempt renamed.
     renamed: Option<RenamedOriginals>,
-    /// Plain test files, among `files`, that the attempt added.
-    added_tests: BTreeSet<String>,
+    /// The attempt's plain test files among `files`.
+    tests: AttemptsTests,
     /// Files that the attempt deleted.
     deleted: BTreeSet<String>,
 }
@@ -79,7 +79,7 @@ impl CrossVerification<'_> {
         let Originals {
             mut files,
             mut renamed,
-            added_tests,
+            tests,
             deleted,
         } = originals;
         let expected_files = self.expected.extract_files(&mut files);
@@ -102,21 +102,18 @@ impl CrossVerification<'_> {
         let known = self.baseline;
         let baseline: Vec<Option<&CheckReport>> = known.iter().map(Option::as_ref).collect();
         loop {
-            let has_added = !added_tests.is_empty();
             let expected = &self.expected;
             match next_run(
                 &files,
                 renamed.is_some(),
-                has_added,
+                &tests,
                 &baseline,
                 &runs,
                 expected,
             ) {
                 NextRun::Done => break,
-                NextRun::WithAddedTests => {
-                    let others = files
-                        .iter()
-                        .filter(|file| !added_tests.contains(&file.path));
+                NextRun::WithAddedTests(tests) => {
+                    let others = files.iter().filter(|file| !tests.contains(&file.path));
                     let others: Vec<CrossedFile> = others.cloned().collect();
                     let checks =
                         Box::pin(self.run_with_originals("crossed-added", &others, delivered))
@@ -331,20 +328,23 @@ impl CrossedTrees<'_> {
                 files.retain(|file| !added_scripts.contains(&file.path));
                 files.extend(added_scripts.iter().cloned().map(CrossedFile::removed));
             }
-            let is_added = |file: &&CrossedFile| {
-                let mut changes = changes.iter().filter(|change| change.before.is_none());
-                is_plain_test(file)
-                    && !added_scripts.contains(&file.path)
-                    && changes.any(|change| change.path == file.path)
-            };
-            let added = files.iter().filter(is_added);
-            let added_tests = added.map(|file| file.path.clone()).collect();
+            let mut tests = AttemptsTests::default();
+            for file in files.iter().filter(|file| is_plain_test(file)) {
+                let change = changes.iter().find(|change| change.path == file.path);
+                let change = change.filter(|change| change.after.is_some());
+                let group = match change.map(|change| change.before) {
+                    Some(None) if !added_scripts.contains(&file.path) => &mut tests.added,
+                    Some(Some(_)) => &mut tests.edited,
+                    _ => continue,
+                };
+                group.insert(file.path.clone());
+            }
             let gone = changes.iter().filter(|change| change.after.is_none());
             let deleted = gone.map(|change| change.path.to_owned()).collect();
             Ok(Originals {
                 files,
                 renamed,
-                added_tests,
+                tests,
                 deleted,
             })
         };
