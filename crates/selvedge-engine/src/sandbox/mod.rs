@@ -47,7 +47,7 @@ use paths::{SandboxPaths, SteeringPath, canonical};
 use placeholders::{MissingPath, remove_abandoned_placeholders};
 use plan::{PathAccess, RelocatedFolder, system_strings};
 use setup::SessionKind;
-use temporary_paths::{NeededPaths, is_temporary, is_temporary_folder};
+use temporary_paths::{NeededPaths, is_temporary, is_temporary_folder, paths_named_by};
 
 pub(crate) use bubblewrap::{TEMPORARY_FOLDERS, bubblewrap_arguments, temporary_folder_name};
 pub use caches::AgentCaches;
@@ -339,15 +339,8 @@ impl WorkspaceSandbox {
     fn needed_paths(&self, command: &SessionCommand, run_dir: Option<&Path>) -> NeededPaths {
         let own = &*self.inner;
         let mut needed = NeededPaths::default();
-        let values = command.env.iter().map(|(_, value)| value.to_string_lossy());
-        let lists = command.argv.iter().map(|word| word.to_string_lossy());
-        // A prompt may contain any path.
-        let lists = lists.filter(|word| !is_text(word)).chain(values);
-        let paths = lists.flat_map(|list| {
-            let paths = list.split([':', '=']).map(PathBuf::from);
-            paths.collect::<Vec<_>>()
-        });
-        for path in paths.chain(paths_of_script(&command.argv)) {
+        let values = command.env.iter().map(|(_, value)| value);
+        for path in paths_named_by(&command.argv, values) {
             if !path.is_absolute() || Some(path.as_path()) == run_dir {
                 continue;
             }
@@ -695,23 +688,6 @@ pub(crate) fn find_bubblewrap() -> Option<PathBuf> {
 }
 
 /// Path of a sandboxing program: never in a folder that the workspace could have added to the search path.
-/// Whether a word of a command line is a text, and no path.
-fn is_text(word: &str) -> bool {
-    word.contains(char::is_whitespace) && !Path::new(word).exists()
-}
-
-/// The words of a shell's script, if the command is one: those that are paths may have to be shown.
-fn paths_of_script(argv: &[OsString]) -> Vec<PathBuf> {
-    match argv {
-        [shell, option, script] if option == "-c" && shell.to_string_lossy().ends_with("sh") => {
-            let script = script.to_string_lossy();
-            let is_end = |it: char| it.is_whitespace() || "'\"`;&|()<>:=".contains(it);
-            script.split(is_end).map(PathBuf::from).collect()
-        }
-        _ => Vec::new(),
-    }
-}
-
 fn find_in_system(program: &str) -> Option<PathBuf> {
     const FOLDERS: [&str; 4] = [
         "/usr/bin",

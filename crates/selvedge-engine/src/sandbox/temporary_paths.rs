@@ -1,8 +1,9 @@
 //! Paths below the folders for temporary files that a session needs nevertheless: sessions with mounts get empty
 //! folders in their place.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Component, Path, PathBuf};
@@ -124,6 +125,36 @@ impl NeededPaths {
     }
 }
 
+/// What may be a path in a command line and the values of its environment, which may be lists of paths. A word that is a
+/// text, such as a prompt, may contain any path and is left out; a shell's script is not.
+pub(super) fn paths_named_by<'a>(
+    argv: &'a [OsString],
+    values: impl Iterator<Item = &'a OsString>,
+) -> Vec<PathBuf> {
+    let is_text = |word: &Cow<'_, str>| {
+        word.contains(char::is_whitespace) && !Path::new(word.as_ref()).exists()
+    };
+    let words = argv.iter().map(|word| word.to_string_lossy());
+    let lists = words.filter(|word| !is_text(word));
+    let lists = lists.chain(values.map(|value| value.to_string_lossy()));
+    let mut paths: Vec<PathBuf> = lists
+        .flat_map(|list| {
+            list.split([':', '='])
+                .map(PathBuf::from)
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    if let [shell, option, script] = argv
+        && option == "-c"
+        && shell.to_string_lossy().ends_with("sh")
+    {
+        let is_end = |it: char| it.is_whitespace() || "'\"`;&|()<>:=".contains(it);
+        let script = script.to_string_lossy();
+        paths.extend(script.split(is_end).map(PathBuf::from));
+    }
+    paths
+}
+
 /// The folder in which a program is installed, if it is below a folder for temporary files.
 fn installation_root(path: &Path) -> Option<PathBuf> {
     if !is_temporary(path) || is_temporary_folder(path) {
@@ -172,6 +203,28 @@ fn interpreter_of(program: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_are_named_by_lists_and_scripts_but_not_by_prompts() {
+        let named = |argv: &[&str], value: &str| {
+            let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
+            let value = OsString::from(value);
+            let mut paths = paths_named_by(&argv, std::iter::once(&value));
+            paths.retain(|path| path.is_absolute());
+            paths
+        };
+        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+        assert_eq!(
+            named(&["tool", "--path=/tmp/a:/tmp/b"], "/tmp/c"),
+            paths(&["/tmp/a", "/tmp/b", "/tmp/c"])
+        );
+        let script = "cd /tmp/a && '/tmp/b/bin/python3' -m x";
+        assert_eq!(
+            named(&["/bin/sh", "-c", script], ""),
+            paths(&["/bin/sh", "/tmp/a", "/tmp/b/bin/python3"])
+        );
+        assert!(named(&["agent", "--prompt", "Look at :/tmp/secret:"], "").is_empty());
+    }
 
     #[test]
     fn temporary_programs_are_shown_with_their_files() {
