@@ -5,7 +5,8 @@
 //! which changed files are on that side, `packages` recognizes packages of helpers, `project_files` recognizes files
 //! that only look like test files, `examples` recognizes documents that are run as tests, `test_names` and `product`
 //! recognize tests and the sources of the product, `manifest` separates the two sides within a manifest, `renames`
-//! follows the attempt's renames, and `outcome` evaluates the second run.
+//! follows the attempt's renames, `tool_settings` recognizes settings of unknown tools, and `outcome` evaluates the second
+//! run.
 
 mod added_tests;
 mod aliases;

@@ -460,14 +460,20 @@ impl ShellNames for ScriptNames<'_, '_> {
     }
 }
 
-/// A trap that removes files when the script ends, which does not change how it ends.
+/// A trap that removes files when the script ends, which does not change how it ends. In double quotes a variable could
+/// contain other commands.
 static CLEANUP_TRAP: Pattern = Pattern::new(
-    r"\btrap[ \t]+(?:--[ \t]+)?(?:'rm(?:dir)?\b[^'\n;&|`()]*'|\x22rm(?:dir)?\b[^\x22\n;&|`()]*\x22)(?:[ \t]+(?:EXIT|HUP|INT|TERM)\b)+",
+    r"\btrap[ \t]+(?:--[ \t]+)?(?:'rm(?:dir)?\b[^'\n;&|`()]*'|\x22rm(?:dir)?\b[^\x22\n;&|`()$]*\x22)(?:[ \t]+(?:EXIT|HUP|INT|TERM)\b)+",
 );
 
-/// The text without traps that only remove files.
+/// The text without traps that only remove files, unless it defines the command that would do so.
 fn without_cleanup(text: &str) -> Cow<'_, str> {
-    match CLEANUP_TRAP.regex() {
+    static DEFINES_COMMAND: Pattern =
+        Pattern::new(r"\brm(?:dir)?[ \t]*\(|\b(?:function|alias)[ \t]+rm(?:dir)?\b");
+    match CLEANUP_TRAP
+        .regex()
+        .filter(|_| !DEFINES_COMMAND.is_match(text))
+    {
         Some(regex) => regex.replace_all(text, ":"),
         None => text.into(),
     }

@@ -510,6 +510,13 @@ fn sides_helpers_of_tests_stay_on_their_side() {
     // Removing a file at the end is the library's own matter, unless the script has a trap, which it would replace.
     let cleans = "up() { trap 'rm -f \"$file\"' EXIT; echo A; }\n";
     assert!(sides("sh run.sh", &sourced, &[("up.sh", cleans)]).is_empty());
+    for ends in [
+        "up() { end='x; exit'; trap \"rm $end\" EXIT; echo A; }\n",
+        "rm() { builtin exit 0; }\nup() { trap 'rm x' EXIT; echo A; }\n",
+    ] {
+        let test = [("up.sh".to_owned(), ProjectSide::Test)];
+        assert_eq!(sides("sh run.sh", &sourced, &[("up.sh", ends)]), test);
+    }
     let [library, (name, text)] = sourced;
     let trapping = format!("trap 'echo done' EXIT\n{text}");
     let test = [("up.sh".to_owned(), ProjectSide::Test)];
@@ -534,6 +541,11 @@ fn sides_settings_of_unknown_tools() {
         assert_eq!(found, test(".newlint"), "{command}");
         assert!(sides(command, &base, &[(".shoprc", "port = 81\n")]).is_empty());
     }
+    // That the attempt mentions it makes no difference.
+    let mentioned = [(".newlint", "\n"), ("shop.py", "# .newlint\n")];
+    assert_eq!(sides("make lint", &base, &mentioned), test(".newlint"));
+    let gitlint = [(".gitlint", "[general]\n")];
+    assert_eq!(sides("make lint", &base, &gitlint), test(".gitlint"));
     let rules = [("newlint-rules.toml", "all = false\n")];
     assert_eq!(
         sides("newlint .", &base, &rules),

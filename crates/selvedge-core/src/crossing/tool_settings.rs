@@ -14,9 +14,10 @@ static HIDDEN: Pattern = Pattern::new(
     r"(?i)^\.[\w-]+(?:\.(?:ya?ml|toml|json[c5]?|cfg|ini|conf|hcl|[cm]?js|xml|properties))?$",
 );
 /// Hidden files that no check reads, or that have rules of their own, and what tools write.
-static OTHER_HIDDEN: Pattern = Pattern::new(
-    r"(?i)^\.(?:env|git|rgignore|ignore$|docker|npmignore|helmignore|mailmap|keep|hta|travis|circleci|readthedocs|goreleaser|all-contrib|nojekyll|coverage$|[\w.-]*(?:cache|history|_status))",
-);
+static OTHER_HIDDEN: Pattern = Pattern::new(concat!(
+    r"(?i)^\.(?:env(?:\.[\w.-]+)?|git(?:ignore|keep)|rgignore|ignore|dockerignore|npmignore|helmignore|mailmap|keep|htaccess|nojekyll",
+    r"|(?:travis|readthedocs|goreleaser)\.ya?ml|all-contributorsrc|coverage|[\w-]*(?:cache|history|_status))$",
+));
 /// The endings of settings that are not hidden.
 static SETTINGS: Pattern =
     Pattern::new(r"(?i)\.(?:ya?ml|toml|json[c5]?|cfg|ini|conf|hcl|xml|properties)$");
@@ -26,7 +27,7 @@ static GENERAL: Pattern = Pattern::new(
 );
 
 impl<'a> BaseProject<'a> {
-    /// Finds the settings of tools among the changed files. What sources mention belongs to the product.
+    /// Finds the settings of tools among the changed files. What the original sources mention belongs to the product.
     pub(super) fn find_tool_settings(
         &self,
         changes: &'a [ChangedFile<'_>],
@@ -36,7 +37,7 @@ impl<'a> BaseProject<'a> {
         let is_setting = |change: &&ChangedFile<'_>| {
             let name = name_of(change.path);
             let is_hidden = HIDDEN.is_match(name) && !OTHER_HIDDEN.is_match(name);
-            (is_hidden || is_named_after(name, &tools)) && !self.is_mentioned(name, changes)
+            (is_hidden || is_named_after(name, &tools)) && !self.is_mentioned(name)
         };
         let settings = changes.iter().filter(is_setting);
         settings.map(|change| change.path).collect()
@@ -56,8 +57,8 @@ impl<'a> BaseProject<'a> {
             .collect()
     }
 
-    /// Whether a source contains the name of the file.
-    fn is_mentioned(&self, name: &str, changes: &[ChangedFile<'_>]) -> bool {
+    /// Whether an original source contains the name of the file.
+    fn is_mentioned(&self, name: &str) -> bool {
         let is_source = |path: &str| {
             // Scripts and workflows pass settings to tools.
             let language = SourceLanguage::from_path(path);
@@ -66,10 +67,8 @@ impl<'a> BaseProject<'a> {
                 && !self.is_test_by_name(path)
                 && side_of_config(path).is_none()
         };
-        let base = self.base.keys().filter(|path| is_source(path));
-        let changed = changes.iter().filter(|change| is_source(change.path));
-        let changed = changed.filter_map(|it| std::str::from_utf8(it.after?).ok());
-        let mut texts = base.filter_map(|path| self.text(path)).chain(changed);
+        let sources = self.base.keys().filter(|path| is_source(path));
+        let mut texts = sources.filter_map(|path| self.text(path));
         texts.any(|text| text.contains(name))
     }
 }

@@ -83,13 +83,13 @@ pub(super) fn inspect(
         flags.extend(suppressions::unchecked(file, &changed, diagnostics));
         findings.extend(fold_flags(file.path, flags));
     }
-    // In any file: what is moved to where nothing reads it need not look like a source any more.
+    // Of any file: what is moved to where nothing reads it need not look like a source any more.
     let differ = changes
         .iter()
         .filter(|change| change.before != change.after);
-    for file in differ.filter(|change| !is_reverted(change.path)) {
-        let flags = moved_code::flags(file, changes, diagnostics);
-        findings.extend(fold_flags(file.path, flags));
+    for source in differ.filter(|change| !is_reverted(change.path)) {
+        let flags = moved_code::flags(source, changes, diagnostics);
+        findings.extend(fold_flags(source.path, flags));
     }
     findings
 }

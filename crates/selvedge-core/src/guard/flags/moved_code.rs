@@ -3,7 +3,7 @@
 //! did not build: what it lacked may have been added anywhere.
 
 use super::super::text::is_test_path;
-use super::suppressions::is_about;
+use super::suppressions::is_reported_in;
 use super::{ChangedFile, Flag, KnownDiagnostic};
 use crate::model::{FindingKind, FindingSeverity};
 
@@ -20,7 +20,7 @@ pub(super) fn flags(
         return Vec::new();
     }
     let reported = diagnostics.iter();
-    let reported = reported.filter(|it| !it.is_build_error && is_about(it, source.path));
+    let reported = reported.filter(|it| !it.is_build_error && is_reported_in(it, source.path));
     let target = |it: &KnownDiagnostic| {
         let others = changes.iter().filter(|file| file.path != source.path);
         others

@@ -37,6 +37,8 @@ static LEAVES_OUT: Pattern = Pattern::new(
 static ATTRIBUTE: Pattern = Pattern::new(
     r"#!?\[(?:allow|expect)\s*\(|#!?\[(?:rustfmt::skip|coverage\s*\(\s*off)|\bassert\s+not\s+(?:typing\.)?TYPE_CHECKING\b|@Suppress(?:Warnings|Lint|FBWarnings)?\b|#pragma\s+(?:warning\s+disable|(?:GCC|clang)\s+diagnostic\s+ignored)|@dialyzer\b",
 );
+/// A message about a coverage that is too low.
+static COVERAGE: Pattern = Pattern::new(r"(?i)\bcoverage\b");
 /// Comments and attributes that leave out code from the measured test coverage.
 static NOT_MEASURED: Pattern = Pattern::new(
     r"pragma:\s*no ?cover|(?:istanbul|c8|v8) ignore|node:coverage (?:ignore|disable)|:nocov:|@codeCoverageIgnore|\b[LG]COVR?_EXCL|\bcoverage\s*\(\s*off|\bcov(?:erage)?[:-](?:ignore|off|skip)",
@@ -134,16 +136,16 @@ pub(super) fn flags(
 ) -> Vec<Flag> {
     let reported: Vec<&str> = diagnostics
         .iter()
-        .filter(|it| is_about(it, file.path))
+        .filter(|it| is_reported_in(it, file.path))
         .filter_map(|it| file.line_before(usize::try_from(it.line?).ok()?.checked_sub(1)?))
         .map(strip_comment)
         .collect();
     let lacks_coverage = diagnostics
         .iter()
-        .any(|it| it.file.is_none() && it.message.contains("overage"));
+        .any(|it| it.file.is_none() && COVERAGE.is_match(&it.message));
     let is_file_reported = diagnostics
         .iter()
-        .any(|it| it.line.is_none() && is_about(it, file.path));
+        .any(|it| it.line.is_none() && is_reported_in(it, file.path));
     let flag = |&line: &usize| {
         let code = file.new.code.get(line).map_or("", String::as_str);
         let comment = file.new.comments.get(line).map_or("", String::as_str);
@@ -322,7 +324,7 @@ pub(super) fn unchecked(
     let is_replaced = |other: &&ChangedLines<'_>| {
         other.is_removed()
             && typed(other.path).as_deref() == Some(stem)
-            && diagnostics.iter().any(|it| is_about(it, other.path))
+            && diagnostics.iter().any(|it| is_reported_in(it, other.path))
     };
     (is_script && changed.iter().any(|other| is_replaced(&other))).then(|| {
         Flag::new(
@@ -355,7 +357,7 @@ fn assignment_target(line: &str) -> &str {
 }
 
 /// Whether a diagnostic is about a file.
-pub(super) fn is_about(reported: &KnownDiagnostic, path: &str) -> bool {
+pub(super) fn is_reported_in(reported: &KnownDiagnostic, path: &str) -> bool {
     let file = reported.file.as_deref().unwrap_or_default();
     let file = file.trim_start_matches("./");
     file == path || file.ends_with(&format!("/{path}"))
