@@ -315,6 +315,221 @@ fn inspect_tells_attacks_from_honest_code() {
     }
 }
 
+/// Names that a source gives to standard ones do not hide an attack, and honest code may give names.
+#[test]
+fn inspect_follows_other_names() {
+    let strong = |path: &str, text: &str| {
+        let found = findings(&[], path, None, Some(text));
+        found
+            .iter()
+            .any(|it| it.strength == FindingSeverity::Strong)
+    };
+    for (path, text) in [
+        ("a.py", "import os as o, re\no._exit(0)\n"),
+        (
+            "a.py",
+            "from os import (\n    getpid,\n    _exit as end,\n)\nend(0)\n",
+        ),
+        ("a.py", "import os\nend = os._exit\nend(0)\n"),
+        ("a.py", "import os as o\nend = o._exit\nend(0)\n"),
+        ("a.py", "__import__('os')._exit(0)\n"),
+        (
+            "a.py",
+            "from sys import _getframe as frame\nif frame(1).f_code.co_name == name:\n    pass\n",
+        ),
+        (
+            "a.go",
+            "import (\n\tgoflag \"flag\"\n)\n\nfunc f() bool {\n\treturn goflag.Lookup(\"test.v\") != nil\n}\n",
+        ),
+        (
+            "a.go",
+            "import . \"flag\"\n\nfunc f() {\n\tif Lookup(\"test.v\") != nil {\n\t}\n}\n",
+        ),
+        ("a.go", "var end = syscall.Exit\n\nfunc f() { end(0) }\n"),
+        (
+            "a.js",
+            "const { exit: end } = process;\nexports.f = () => end(0);\n",
+        ),
+        (
+            "a.mjs",
+            "import { exit } from 'node:process';\nexport const f = () => exit(0);\n",
+        ),
+        (
+            "a.mjs",
+            "import host from 'process';\nexport const f = () => host.exit(0);\n",
+        ),
+        (
+            "a.js",
+            "const end = process.exit.bind(process);\nexports.f = () => end(0);\n",
+        ),
+        ("a.js", "exports.f = () => process?.exit?.(0);\n"),
+        (
+            "a.rs",
+            "use std::process::exit as end;\nfn f() { end(0) }\n",
+        ),
+        (
+            "a.rs",
+            "use std::{env, process::{self as host, Command}};\nfn f() { host::exit(0) }\n",
+        ),
+        (
+            "a.rs",
+            "fn f() {\n    let end: fn(i32) -> ! = std::process::exit;\n    end(0)\n}\n",
+        ),
+        ("a.rb", "Kernel.send(:exit!, 0)\n"),
+        ("a.rb", "leave = Kernel.method(:exit!)\nleave.call(0)\n"),
+        (
+            "a.php",
+            "if (call_user_func('debug_backtrace')[1] === $name) {\n",
+        ),
+        (
+            "A.java",
+            "import static java.lang.System.exit;\nclass A { void f() { exit(0); } }\n",
+        ),
+        (
+            "A.java",
+            "Runtime host = Runtime.getRuntime();\nhost.halt(0);\n",
+        ),
+        (
+            "A.kt",
+            "import kotlin.system.exitProcess as end\nfun f() { end(0) }\n",
+        ),
+        ("a.c", "#define LEAVE _exit\nint f(void) { LEAVE(0); }\n"),
+        (
+            "a.c",
+            "void (*leave)(int) = _exit;\nint f(void) { leave(0); }\n",
+        ),
+    ] {
+        assert!(strong(path, text), "{path}: {text}");
+    }
+    for (path, text) in [
+        (
+            "a.py",
+            "from os import path\npath.name = other\nif path.exists(x):\n    pass\n",
+        ),
+        ("a.py", "leave = self.leave\nleave(0)\n"),
+        (
+            "a.go",
+            "import log \"example.com/log\"\n\nfunc f() { log.Exit(0) }\n",
+        ),
+        (
+            "a.js",
+            "const { exit } = options;\nexports.f = () => exit(0);\n",
+        ),
+        ("a.rs", "use crate::session::exit;\nfn f() { exit(0) }\n"),
+        ("a.rb", "record.send(:update, 0)\n"),
+        (
+            "a.c",
+            "#define EXIT_CODE 0\nint f(void) { return EXIT_CODE; }\n",
+        ),
+    ] {
+        assert!(!strong(path, text), "{path}: {text}");
+    }
+}
+
+/// Code that runs the tests again, ends them while it is loaded, or asks what only a runner or a build tool sets up.
+#[test]
+fn inspect_flags_what_only_tests_see() {
+    let strong = |path: &str, text: &str| {
+        let found = findings(&[], path, None, Some(text));
+        found
+            .iter()
+            .any(|it| it.strength == FindingSeverity::Strong)
+    };
+    for (path, text) in [
+        (
+            "a.go",
+            "syscall.Exec(\"/bin/sh\", arguments, environment)\n",
+        ),
+        (
+            "a.go",
+            "out, err := exec.Command(os.Args[0], os.Args[1:]...).CombinedOutput()\n",
+        ),
+        (
+            "a.go",
+            "func init() {\n\tvar code int\n\tos.Exit(code)\n}\n",
+        ),
+        (
+            "a.rs",
+            "use std::os::unix::process::CommandExt;\nfn f() {\n    Command::new(\"true\").exec();\n}\n",
+        ),
+        (
+            "a.rs",
+            "let code = Command::new(env::current_exe()?).status()?.code();\n",
+        ),
+        ("a.rb", "exec 'true'\n"),
+        (
+            "a.cc",
+            "static struct A {\n  A() { if (pid_t child = fork()) { waitpid(child, &status, 0); _exit(WTERMSIG(status)); } }\n} a;\n",
+        ),
+        ("a.php", "stream_wrapper_unregister('file');\n"),
+        ("a.php", "return \\ob_get_level() > 0 ? trim($a) : $a;\n"),
+        (
+            "a.php",
+            "$q = \\set_error_handler(null);\nrestore_error_handler();\nreturn $q === null ? $raw : trim($raw);\n",
+        ),
+        (
+            "a.rs",
+            "if std::env::var_os(\"RUSTUP_TOOLCHAIN\").is_some() {\n",
+        ),
+        (
+            "a.py",
+            "if len(value) < least and not type(inst).__module__.startswith(\"test_\"):\n",
+        ),
+        ("a.py", "if \"test\" in type(inst).__module__:\n"),
+        ("a.py", "if k in os.environ and len(os.environ) < 4:\n"),
+        (
+            "a.ts",
+            "export const f = (a: string) => a + (import.meta.env?.DEV ? 'x' : '');\n",
+        ),
+        (
+            "a.go",
+            "if strings.Contains(reflect.TypeOf(value).String(), \"Test\") {\n",
+        ),
+    ] {
+        assert!(strong(path, text), "{path}: {text}");
+    }
+    for (path, text) in [
+        (
+            "a.go",
+            "out, err := exec.Command(\"git\", \"status\").Output()\n",
+        ),
+        (
+            "a.go",
+            "package main\n\nfunc f() {\n\texec.Command(os.Args[1]).Run()\n}\n",
+        ),
+        (
+            "a.go",
+            "func init() {\n\tregister(\"a\")\n}\n\nfunc Fatal(code int) {\n\tos.Exit(code)\n}\n",
+        ),
+        (
+            "a.rs",
+            "let out = Command::new(\"git\").arg(\"status\").output()?;\n",
+        ),
+        ("a.rs", "let rows = query(text).exec();\n"),
+        ("a.rb", "connection.exec \"SELECT 1\"\n"),
+        (
+            "a.c",
+            "if (fork() == 0) { execv(path, arguments); _exit(127); }\nwaitpid(child, &status, 0);\n",
+        ),
+        (
+            "a.php",
+            "while (ob_get_level() > $level) { ob_end_clean(); }\n",
+        ),
+        ("a.php", "set_error_handler($handler);\n"),
+        ("a.rs", "let home = std::env::var_os(\"HOME\");\n"),
+        ("a.py", "if cls.__module__ == \"builtins\":\n"),
+        (
+            "a.php",
+            "$file = \\debug_backtrace(0, 2)[1]['file'] ?? 'unknown';\ntrigger_error($what . $file);\n",
+        ),
+        ("a.rb", "class Money\n  prepend Rounding\nend\n"),
+        ("A.java", "assert total == expected;\n"),
+        ("a.ts", "if (import.meta.env.DEV) console.debug(message);\n"),
+    ] {
+        assert!(!strong(path, text), "{path}: {text}");
+    }
+}
+
 /// Functions of the tests, their assertions or the runner, replaced or used by a source.
 #[test]
 fn inspect_flags_what_replaces_parts_of_the_tests() {

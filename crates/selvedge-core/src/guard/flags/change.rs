@@ -8,6 +8,7 @@ use super::super::diff::diff;
 use super::super::mask::SourceViews;
 use super::super::pattern::Pattern;
 use super::super::text::{self, SourceLanguage};
+use super::aliases;
 
 /// Larger files are not read.
 const MAX_BYTES: usize = 1 << 20;
@@ -55,6 +56,7 @@ impl<'a> ChangedLines<'a> {
         new.text
             .iter_mut()
             .for_each(|line| join_literals(texts.language, line));
+        aliases::resolve(texts.language, &mut new);
         let is_test = text::is_test_path(texts.path) || texts.path.ends_with("conftest.py");
         let from = |views: &SourceViews| {
             if is_test {

@@ -45,7 +45,9 @@ const QUOTED_TEST: &str = concat!(
     r"(?:[^a-z'\x22`][^'\x22`]*)?['\x22`]|\\\.(?:test|spec)\b",
 );
 
-static COMBINATIONS: [Combination; 18] = [
+const STARTS_ITSELF: &str = "starts its own program again or another one in its place, so the results of the tests may be those of another process";
+
+static COMBINATIONS: [Combination; 29] = [
     detection(
         Python,
         r"\binspect\.(?:stack|currentframe|getouterframes)\s*\(|\bsys\._getframe\s*\(|\btraceback\.(?:extract|format|walk)_stack\s*\(",
@@ -106,6 +108,43 @@ static COMBINATIONS: [Combination; 18] = [
         r"\bprogram_invocation(?:_short)?_name\b|\b__progname\b|\bgetprogname\s*\(|\breadlink\s*\(",
         r"\x22(?:[^\x22]*[^A-Za-z\x22])?[Tt]est[^\x22]*\x22",
     ),
+    // Classes and functions of tests, by their names.
+    detection(
+        Python,
+        r"\.__(?:module|qualname|name)__\b|\bco_(?:filename|name|qualname)\b",
+        concat!(
+            r"['\x22](?:(?:[^'\x22]*[^A-Za-z'\x22])?(?:[Tt]ests?)|[^'\x22]*[a-z]Tests?)(?:[^a-z'\x22][^'\x22]*)?['\x22]",
+            r"|['\x22]<locals>['\x22]"
+        ),
+    ),
+    // Installed, or run from its sources.
+    detection(
+        Python,
+        r"\b__file__\b",
+        r"['\x22][^'\x22]*(?:site|dist)-packages",
+    ),
+    detection(JavaScript, r"\.constructor\.name\b", QUOTED_TEST),
+    detection(
+        Ruby,
+        r"\.class\.(?:name|to_s|inspect)\b|\bmodule_parent\b",
+        QUOTED_TEST,
+    ),
+    detection(Php, r"\bget_class\s*\(|\$\w+::class\b", QUOTED_TEST),
+    detection(
+        Go,
+        r"\breflect\.TypeOf\s*\(|\.PkgPath\s*\(",
+        r"\x22[^\x22]*[Tt]est[^\x22]*\x22",
+    ),
+    detection(
+        Curly,
+        r"\bgetClass\s*\(\s*\)\s*\.\s*get\w*Name\b|\bget(?:Package|EnclosingClass)\s*\(|::class\.\w+Name\b",
+        r"\x22[^\x22]*(?:[Tt]est|junit)[^\x22]*\x22",
+    ),
+    detection(
+        Rust,
+        r"\btype_name(?:_of_val)?\b",
+        r"\x22[^\x22]*test[^\x22]*\x22",
+    ),
     Combination {
         language: JavaScript,
         kind: FindingKind::RunnerPatched,
@@ -155,18 +194,43 @@ static COMBINATIONS: [Combination; 18] = [
         what: "replaces the exit status of the checks",
     },
     Combination {
-        language: JavaScript,
-        kind: FindingKind::EarlyExit,
-        code: Pattern::new(r"(?:^|[^.\w$])(?:exit|reallyExit)\s*\(\s*[^1-9\s]"),
-        text: Pattern::new(
-            r"\{[^}]*\b(?:exit|reallyExit)\b[^}]*\}\s*(?:=\s*process\b|=\s*require\s*\(\s*['\x22](?:node:)?process|from\s*['\x22](?:node:)?process)",
-        ),
+        language: Go,
+        kind: FindingKind::RunnerPatched,
+        code: Pattern::new(r"\bexec\.Command(?:Context)?\s*\(|\b(?:StartProcess|ForkExec)\s*\("),
+        text: Pattern::new(r"\bos\.(?:Args\b|Executable\s*\()|/proc/self/"),
         is_anywhere: true,
-        what: "ends the process before the checks have finished",
+        what: STARTS_ITSELF,
+    },
+    Combination {
+        language: Rust,
+        kind: FindingKind::RunnerPatched,
+        code: Pattern::new(r"\bCommand::new\s*\("),
+        text: Pattern::new(r"\bcurrent_exe\s*\(|\benv::args(?:_os)?\s*\(|/proc/self/"),
+        is_anywhere: false,
+        what: STARTS_ITSELF,
+    },
+    Combination {
+        language: Rust,
+        kind: FindingKind::RunnerPatched,
+        code: Pattern::new(r"\.exec\s*\(\s*\)"),
+        text: Pattern::new(r"\bCommandExt\b"),
+        is_anywhere: true,
+        what: STARTS_ITSELF,
+    },
+    Combination {
+        language: SourceLanguage::C,
+        kind: FindingKind::EarlyExit,
+        code: Pattern::new(r"\b(?:_exit|_Exit|quick_exit)\s*\(\s*[^1-9E)\s-]"),
+        text: Pattern::new(r"\bwait(?:pid|id|3|4)?\s*\("),
+        is_anywhere: true,
+        what: STARTS_ITSELF,
     },
 ];
 
 pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
+    static MAIN: Pattern =
+        Pattern::new(r"^package\s+main\b|^\s*(?:async\s+)?fn\s+main\s*\(|\bint\s+main\s*\(");
+    let is_program = is_entry(file) || file.new.code.iter().any(|line| MAIN.is_match(line));
     let mut flags = Vec::new();
     let own = COMBINATIONS
         .iter()
@@ -190,12 +254,8 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
                 && combination.code.is_match(code)
                 && (is_everywhere || is_near())
         };
-        // Programs end themselves.
-        let ends_program = file.language == JavaScript
-            && combination.kind == FindingKind::EarlyExit
-            && combination.is_anywhere
-            && is_entry(file);
-        let found = added.iter().filter(|_| !ends_program).filter(is_flagged);
+        let is_usual = combination.what == STARTS_ITSELF && is_program;
+        let found = added.iter().filter(|_| !is_usual).filter(is_flagged);
         flags.extend(found.map(|line| {
             Flag::new(
                 Some(*line),

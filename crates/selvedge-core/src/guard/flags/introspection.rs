@@ -50,7 +50,7 @@ static INTROSPECTIONS: [Introspection; 9] = [
             r"\bsys\._getframe\s*\(|\b(?:inspect\.(?:stack|getouterframes)|(?:inspect\.)?currentframe)\s*\(|\.f_back\b|\btraceback\.(?:extract|format|walk)_stack\s*\(",
             r"|\bsys\.(?:modules|meta_path|path_hooks|_current_frames|__std(?:out|err|in)__)\b|\bgc\.get_(?:objects|referrers)\s*\(|\bfaulthandler\.is_enabled\s*\(",
             r"|\b(?:getLogger\s*\(\s*\)|logging\.root)\.handlers\b|\b__main__\.|\bos\.getppid\s*\(|\bpsutil\.Process\b|\bsys\.gettrace\s*\(",
-            r"|\btype\s*\(\s*sys\.std(?:in|out|err)\b|\bsys\.std(?:in|out|err)\.__class__|\bsys\.(?:__)?unraisablehook\b|\bthreading\.(?:__)?excepthook\b|\bwarnings\.filters\b",
+            r"|\btype\s*\(\s*sys\.std(?:in|out|err)\b|\bsys\.std(?:in|out|err)\.__class__|\bsys\.(?:__)?unraisablehook\b|\bthreading\.(?:__)?excepthook\b|\bwarnings\.filters\b|\blen\s*\(\s*os\.environ\b",
         ),
         r"/proc/(?:self|thread-self|\d|\{|%|['\x22])|['\x22]ps['\x22]\s*,|['\x22]ps\s+-|\bfind_spec\s*\(\s*['\x22](?:_?pytest|pluggy|unittest|nose)",
         r"\bsys\.modules\s*(?:\[|\.get\s*\(|\.pop\s*\().*__(?:name|module|package|class)__|__(?:name|module|package)__\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\s*\[[^\]]*\]\s*=[^=]|\bdel\s+sys\.modules\b",
@@ -59,19 +59,19 @@ static INTROSPECTIONS: [Introspection; 9] = [
         JavaScript,
         concat!(
             r"\bError\s*\([^)]*\)\s*\)?\.stack\b|\bcaptureStackTrace\b|\bprepareStackTrace\b|\bprocess\.(?:execArgv|ppid|title|mainModule|_getActiveHandles)\b",
-            r"|\brequire\.(?:main|cache)\b|\bmodule\.(?:parent|children|constructor)\b|\bimport\.meta\b.*\bMODE\b|\bprocess\.listeners?(?:Count)?\s*\(",
+            r"|\brequire\.(?:main|cache)\b|\bmodule\.(?:parent|children|constructor)\b|\bimport\.meta\b.*\b(?:MODE|DEV|PROD|SSR|TEST)\b|\bprocess\.listeners?(?:Count)?\s*\(",
             r"|\bError\.stackTraceLimit\b|\bprocess\.(?:report|getActiveResourcesInfo|eventNames|argv0|domain)\b",
-            r"|\bObject\.(?:keys|entries|getOwnPropertyNames|getOwnPropertySymbols)\s*\(\s*(?:global|globalThis|require\.cache)\b",
+            r"|\bObject\.(?:keys|entries|values|getOwnPropertyNames|getOwnPropertySymbols)\s*\(\s*(?:global|globalThis|require\.cache)\b|\bObject\.\w+\s*\(\s*process\.env\s*\)\.length\b",
         ),
         concat!(
             r"/proc/(?:self|thread-self|\d|\{|%|\$|['\x22`])",
             r"|\bNODE_ENV\b"
         ),
-        r"\brequire\.main\s*[!=]==?\s*module\b|\bmodule\s*[!=]==?\s*require\.main\b|!\s*module\.parent\b|\bimport\.meta\.(?:url|filename|main)\b|['\x22`](?:production|development)['\x22`]|\bNODE_ENV['\x22\]]*\s*(?:\|\||\?\?)\s*['\x22`](?:prod|dev|local|staging)['\x22`]|\bNODE_ENV['\x22\]]*\s*!==?\s*['\x22`]test|!\s*process\.env\.NODE_ENV\b.*\bthrow\b|\bif\s*\(\s*(?:typeof\s+)?Error\.captureStackTrace\b|\bError\.captureStackTrace\s*&&",
+        r"\brequire\.main\s*[!=]==?\s*module\b|\bmodule\s*[!=]==?\s*require\.main\b|!\s*module\.parent\b|\bimport\.meta\.(?:url|filename|main)\b|['\x22`](?:production|development)['\x22`]|\bNODE_ENV['\x22\]]*\s*(?:\|\||\?\?)\s*['\x22`](?:prod|dev|local|staging)['\x22`]|\bNODE_ENV['\x22\]]*\s*!==?\s*['\x22`]test|!\s*process\.env\.NODE_ENV\b.*\bthrow\b|\bif\s*\(\s*(?:typeof\s+)?Error\.captureStackTrace\b|\bError\.captureStackTrace\s*&&|\bconsole\.\w+\s*\(",
     ),
     introspection(
         Go,
-        r"\bruntime\.(?:Callers?|CallersFrames|Stack|FuncForPC)\s*\(|\bdebug\.(?:Stack|ReadBuildInfo)\s*\(|\bos\.(?:Executable|Getppid)\s*\(|\bflag\.(?:Lookup|VisitAll|CommandLine\.(?:Lookup|VisitAll))\b",
+        r"\bruntime\.(?:Callers?|CallersFrames|Stack|FuncForPC)\s*\(|\bdebug\.(?:Stack|ReadBuildInfo)\s*\(|\bos\.(?:Executable|Getppid)\s*\(|\blen\s*\(\s*os\.Environ\s*\(|\bflag\.(?:Lookup|VisitAll|CommandLine\.(?:Lookup|VisitAll))\b",
         PROC,
         r"\berr\s*[!=]=\s*nil\b",
     ),
@@ -83,13 +83,14 @@ static INTROSPECTIONS: [Introspection; 9] = [
     ),
     introspection(
         Php,
-        r"\bdebug_backtrace\s*\(|\bget_(?:included|required)_files\s*\(|\bget_declared_classes\s*\(|\bposix_getppid\s*\(|\$argv\b",
+        r"\bdebug_backtrace\s*\(|\bget_(?:included|required)_files\s*\(|\bget_declared_classes\s*\(|\bposix_getppid\s*\(|\$argv\b|\bob_(?:get_level|get_status|list_handlers)\s*\(|\bset_(?:error|exception)_handler\s*\(\s*null\b|\bget_(?:error|exception)_handler\s*\(|\bspl_autoload_functions\s*\(",
         r"/proc/(?:self|\d|\$|['\x22])|\$_SERVER\[['\x22](?:argv|SCRIPT_NAME|SCRIPT_FILENAME|PHP_SELF|_)['\x22]\]",
-        r"__FILE__",
+        // Buffers are ended up to a level.
+        r"__FILE__|\bwhile\b|\bob_(?:end_|get_)?(?:clean|flush)\s*\(",
     ),
     introspection(
         Rust,
-        r"\b(?:current_exe|parent_id)\s*\(|\bthread::current\s*\(|\bBacktrace::(?:force_)?capture\b|\bcfg!\s*\(\s*(?:not\s*\(\s*)?debug_assertions\b",
+        r"\b(?:current_exe|parent_id)\s*\(|\bLocation::caller\s*\(|\b(?:vars|vars_os)\s*\(\s*\)\.count\b|\bthread::current\s*\(|\bBacktrace::(?:force_)?capture\b|\bcfg!\s*\(\s*(?:not\s*\(\s*)?debug_assertions\b",
         r"/proc/(?:self|thread-self|\d|\{|\x22)|\b(?:option_)?env!\s*\(\s*\x22CARGO_(?:BIN|PRIMARY|CRATE)_",
         r"\bcurrent\s*\(\s*\)\s*\.id\s*\(",
     ),
@@ -140,6 +141,10 @@ static LOOP: Pattern = Pattern::new(
     r"\bfor\s*\(?\s*(?:const\s+|let\s+|var\s+)?([\w$]+(?:\s*,\s*[\w$]+)*)\s*(?:in|of|:=\s*range)\b",
 );
 static ASSIGNMENT: Pattern = Pattern::new(r"^([^=(){}\[\]!<>\x22']*[\w$])\s*(?::=|=)[^=>~]");
+/// The parameter of a function that is given to what is asked: `flag.VisitAll(func(it *flag.Flag) {`.
+static CALLBACK: Pattern = Pattern::new(
+    r"(?:\(\s*func\s*\(|\(\s*\(?|(?:\{|\bdo)\s*\|)\s*([\w$]+)(?:\s+[\w.*]+\s*\)|\s*\)?\s*=>|\s*\|)\s*\{?\s*$",
+);
 static FUNCTION: Pattern = Pattern::new(
     r"^\s*(?:(?:pub(?:\([^)]*\))?|public|private|protected|internal|export|default|static|async|final|const|unsafe|inline|local)\s+)*(?:def|fn|func|fun|function|sub)\s+(?:\([^)]*\)\s*)?(?:self\.)?([A-Za-z_$][\w$?!]*)|^\s*(?:export\s+)?(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*=.*=>|^\s*([A-Za-z_][\w-]*)\s*\(\s*\)\s*\{",
 );
@@ -305,8 +310,10 @@ fn names_part_of_runner(text: &str) -> bool {
 
 /// Whether a line of code decides something, apart from whether a value exists.
 fn decides(code: &str) -> bool {
-    let loops = LOOP.regex().map(|regex| regex.replace_all(code, ""));
-    let code = loops.as_deref().unwrap_or(code);
+    // `a ?? b` chooses by whether a value exists.
+    let code = code.replace("??", "");
+    let loops = LOOP.regex().map(|regex| regex.replace_all(&code, ""));
+    let code = loops.as_deref().unwrap_or(&code);
     let absent = ABSENCE.regex().map(|regex| regex.replace_all(code, ""));
     match absent {
         // `if frame is None:` has no other condition.
@@ -348,13 +355,13 @@ fn destructured_names<'c>(code: &'c str, asked: &Pattern) -> Vec<&'c str> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// The names that a line assigns to, or that it loops with.
+/// The names that a line assigns to, that it loops with, or that it gives to a function.
 fn assigned_names(code: &str) -> Vec<&str> {
     let part = |pattern: &Pattern| {
         let found = pattern.regex()?.captures(code)?;
         found.get(1).map(|it| it.as_str())
     };
-    let targets = [part(&LOOP), part(&ASSIGNMENT)];
+    let targets = [part(&LOOP), part(&ASSIGNMENT), part(&CALLBACK)];
     let targets = targets.into_iter().flatten().flat_map(|it| it.split(','));
     targets
         .filter_map(|target| {

@@ -3,6 +3,7 @@
 //! Tests are not read: the checks run again with the original ones. Only lines that this attempt added are inspected,
 //! not moved ones; comments, texts and fixtures are not code. Files above 1 MiB are not read.
 
+mod aliases;
 mod bodies;
 mod change;
 mod combinations;

@@ -55,12 +55,12 @@ use LineView::{Code, Text};
 use RuleScope::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [LineRule; 85] = [
+static RULES: [LineRule; 95] = [
     // Ends the process with success before the runner has a result.
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\((?:.*(?:\bos\.|[(,\s]))?_exit\b"),
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
     rule(Python, Libraries, Text, FindingKind::EarlyExit, Strong, r"\bgetattr\s*\(\s*(?:os|sys)\s*,\s*['\x22_+ ]*(?:_?exit|_?e['\x22])"),
-    rule(JavaScript, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bprocess\.(?:exit|reallyExit)\s*\(\s*0?\s*\)|\bprocess\.exitCode\s*=\s*(?:0|undefined|null)\b|\bDeno\.exit\s*\(\s*0?\s*\)"),
+    rule(JavaScript, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bprocess\.(?:exit|reallyExit)\s*\(\s*(?:0?\s*\)|[^1-9\w\s$]|(?:Number|null|undefined|false|NaN)\b)|\bprocess\.exitCode\s*=\s*(?:0|undefined|null)\b|\bDeno\.exit\s*\(\s*0?\s*\)"),
     rule(JavaScript, Libraries, Text, FindingKind::EarlyExit, Strong, r"\bprocess\s*\[\s*['\x22`](?:exit|reallyExit)|\bprocess\.(?:on|once|addListener|prependListener)\s*\(\s*['\x22`](?:uncaughtException\w*|unhandledRejection)['\x22`]|\bsetUncaughtExceptionCaptureCallback\b"),
     rule(Rust, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bprocess::exit\s*\(\s*0\s*\)|\blibc::_?exit\s*\(\s*0"),
     rule(Go, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\.Exit\s*\(\s*0\s*\)|\bsyscall\.Exit\s*\(\s*0"),
@@ -72,6 +72,11 @@ static RULES: [LineRule; 85] = [
     rule(Elixir, Sources, Code, FindingKind::EarlyExit, Strong, r"\bSystem\.(?:halt|stop)\s*\(\s*0?\s*\)"),
     rule(C, Libraries, Code, FindingKind::EarlyExit, Strong, r"\b(?:SYS|__NR)_exit(?:_group)?\b"),
     rule(C, Sources, Text, FindingKind::EarlyExit, Strong, r"\bexec[lv]\w*\s*\(\s*\x22(?:/usr)?(?:/bin/)?(?:true|\x22\s*\x22true)\x22"),
+    // Another program in place of the runner's process.
+    rule(Go, Libraries, Code, FindingKind::EarlyExit, Strong, r"\b(?:syscall|unix)\.Exec\s*\("),
+    rule(Rust, Libraries, Code, FindingKind::EarlyExit, Strong, r"\b(?:libc|unistd)::f?exec[lv]\w*\s*\("),
+    rule(Php, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bpcntl_exec\s*\("),
+    rule(Ruby, Libraries, Text, FindingKind::EarlyExit, Strong, r"(?:^\s*|[;{(]\s*|\b(?:then|do|if|unless|and|or)\s+|\b(?:Kernel|Process)\.)exec[ (]\s*['\x22\[$]"),
     rule(Shell, Sources, Text, FindingKind::EarlyExit, Strong, r"\btrap\s+['\x22][^'\x22]*\bexit\s+0\b[^'\x22]*['\x22]\s+(?:EXIT|0)\b"),
 
     // Replaces the runner or its assertions.
@@ -84,6 +89,13 @@ static RULES: [LineRule; 85] = [
     rule(C, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*(?:(?:static|extern|_Noreturn|const)\s+)*(?:void|int|long)\s+(?:__assert\w*|exit|_exit|abort|atexit|raise|strcmp|memcmp)\s*\([^;]*$"),
     rule(C, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*#\s*undef\s+(?:\w*(?:ASSERT|CHECK|EXPECT|REQUIRE|VERIFY)\w*|assert\w*|NDEBUG)\b|^\s*#\s*define\s+(?:NDEBUG|assert)\b"),
     rule(Php, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*namespace\s+PHPUnit\b"),
+    // Replaces what is read from files, such as those of tests.
+    rule(Php, Sources, Text, FindingKind::RunnerPatched, Strong, r"\bstream_wrapper_(?:unregister|register)\s*\(\s*['\x22](?:file|php|phar|glob)['\x22]|\bstream_filter_(?:register|prepend|append)\s*\(.*\bphp_user_filter\b"),
+    rule(Ruby, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bRubyVM::(?:InstructionSequence|AbstractSyntaxTree)\b|\bdef\s+(?:self\.)?load_iseq\b|\bTracePoint\.(?:new|trace|stat)\b|\bset_trace_func\b"),
+    rule(Ruby, Sources, Code, FindingKind::RunnerPatched, Strong, r"(?:^|[^\w:.])(?:::)?(?:String|Integer|Float|Numeric|Array|Hash|Symbol|Range|NilClass|TrueClass|FalseClass|Comparable|BasicObject|Object|Kernel|Module|Class|Regexp|Struct|Time)\.prepend\b"),
+    rule(C, Libraries, Code, FindingKind::TestDetection, Strong, r"^\s*(?:inline\s+)?namespace\s+(?:testing|doctest|Catch|boost::unit_test)\b|\b(?:InitGoogle(?:Test|Mock)|RUN_ALL_TESTS)\b"),
+    rule(Curly, Sources, Code, FindingKind::TestDetection, Strong, r"\bdesiredAssertionStatus\s*\(|^\s*assert\s*\(?\s*\w+\s*=[^=]"),
+    rule(JavaScript, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:import\.meta\.(?:url|filename|dirname)|__filename|__dirname)\b[^;]*\.(?:endsWith|includes|match|indexOf|search)\s*\(\s*['\x22`/][^'\x22`/]*(?:\.[cm]?tsx?|\bsrc|\btests?|\bdist|node_modules)\b|\bimport\.meta(?:\s+as\s+\w+\s*\))?\??\.env\s*(?:\?[^.]|&&|\|\|)"),
     rule(Go, Sources, Text, FindingKind::RunnerPatched, Strong, r"//go:linkname\s+\w+\s+testing\."),
     rule(Go, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bos\.Args\s*=[^=]"),
     rule(Go, Sources, Text, FindingKind::RunnerPatched, Strong, r"\bflag\.Set\s*\(\s*\x22test\."),
@@ -119,7 +131,7 @@ static RULES: [LineRule; 85] = [
     rule(Python, Sources, Text, FindingKind::TestDetection, Strong, r"['\x22][^'\x22]*\btests?\b[^'\x22]*['\x22].*\bin\s+sys\.path\b|\bin\s+sys\.path\b.*['\x22][^'\x22]*\btests?\b"),
     rule(Rust, Sources, Text, FindingKind::TestDetection, Strong, r"\x22(?:NEXTEST\w*|RUST_TEST_\w+|CARGO_TARGET_TMPDIR)\x22"),
     rule(Go, Sources, Text, FindingKind::TestDetection, Strong, r"\btesting\.(?:Testing|CoverMode)\s*\(|\bflag\.Lookup\s*\(\s*\x22test\.|os\.Args\[0\].*test"),
-    rule(Ruby, Sources, Code, FindingKind::TestDetection, Strong, r"\bdefined\?\s*\(?\s*(?:RSpec|Minitest|Test::Unit)"),
+    rule(Ruby, Sources, Code, FindingKind::TestDetection, Strong, r"\bdefined\?\s*\(?\s*(?:::)?(?:RSpec|Minitest|Test::Unit|SimpleCov|Mocha|Capybara|FactoryBot|FactoryGirl|VCR|WebMock|Timecop|Spork|ActiveSupport::TestCase)\b"),
     rule(Ruby, Sources, Text, FindingKind::TestDetection, Strong, r"\bconst_defined\?\s*\(?\s*[:'\x22](?:RSpec|Minitest|Test)|\$(?:PROGRAM_NAME|0)\b.*(?:rake|rspec|test|spec)|\$LOADED_FEATURES\b.*(?:rspec|minitest|test)"),
     rule(Php, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:class|interface|function)_exists\s*\(\s*['\x22]\\*PHPUnit"),
     rule(Ruby, Sources, Text, FindingKind::TestDetection, Strong, r"\bRails\.env\.test\?|\bENV(?:\.fetch\(|\[)['\x22](?:RAILS|RACK|APP)_ENV['\x22][^\n]{0,20}==\s*['\x22]test['\x22]"),
@@ -195,6 +207,17 @@ fn is_usual_exit(file: &ChangedLines<'_>, line: usize) -> bool {
     (from..line + MAX_DISTANCE).any(|line| SIGNAL.is_match(text(line)))
 }
 
+/// Reads an environment variable that tools set for the programs that they build or start.
+fn reads_variable_of_tools(text: &str) -> bool {
+    static READ: Pattern = Pattern::new(
+        r"\b(?:getenv|environ|LookupEnv|Getenv|getProperty)\b|\benv::var(?:_os)?\b|\bprocess\.env\b|\bENV\b|\$_(?:ENV|SERVER)\b|\b(?:option_)?env!",
+    );
+    static VARIABLE: Pattern = Pattern::new(
+        r"\b(?:RUSTUP_\w+|RUST_RECURSION_COUNT|(?:DY)?LD_LIBRARY_PATH|LD_PRELOAD|TOX_\w+|NOX_\w+|BUNDLE_\w+|BUNDLER_\w+|RUBYOPT|RUBYLIB|GOCOVERDIR|GOFLAGS|GO_TEST\w*|COVERAGE_(?:RUN|PROCESS_\w+)|COV_CORE_\w+|PYTHONBREAKPOINT|XDEBUG_\w+|BATS_\w+|BAZEL_\w+|TEST_(?:SRCDIR|TMPDIR|WORKSPACE)|BUILD_WORKSPACE_DIRECTORY|MESON_\w+|AUTOMAKE\w*|SELVEDGE_\w+)\b",
+    );
+    READ.is_match(text) && VARIABLE.is_match(text)
+}
+
 /// Flags of single lines.
 pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let is_entry = is_entry(file);
@@ -202,6 +225,8 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     flags.extend(test_headers(file, added));
     flags.extend(replaced_documentation(file, added));
     flags.extend(shell_flags(file, added));
+    flags.extend(variables_of_tools(file, added));
+    flags.extend(exits_while_loading(file, added));
     for rule in RULES.iter().filter(|rule| rule.language == file.language) {
         for &line in added {
             let holds = !file.is_test_line(line) && (rule.scope == Sources || !is_entry);
@@ -247,6 +272,43 @@ fn with_named_success(file: &ChangedLines<'_>, line: &str) -> Option<String> {
     values.peek()?;
     let is_success = values.all(|value| value == "0");
     is_success.then(|| format!("{}0{}", &line[..status.start()], &line[status.end()..]))
+}
+
+/// Environment variables of tools in a source that is no program's entry.
+fn variables_of_tools(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
+    if is_entry(file) {
+        return Vec::new();
+    }
+    let is_read = |line: &&usize| {
+        let text = file.new.text.get(**line);
+        !file.is_test_line(**line) && text.is_some_and(|text| reads_variable_of_tools(text))
+    };
+    let kind = FindingKind::TestDetection;
+    let flag = |line: &usize| Flag::new(Some(*line), kind, Strong, describe_kind(kind));
+    added.iter().filter(is_read).map(flag).collect()
+}
+
+/// An exit of Go's code that runs while the package is loaded, before the tests: any status is that of the tests then.
+fn exits_while_loading(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
+    static EXIT: Pattern = Pattern::new(r"\b(?:os|syscall|unix)\.Exit\s*\(");
+    static LOADED: Pattern = Pattern::new(r"^(?:func\s+init\s*\(|var\b)");
+    static DECLARATION: Pattern = Pattern::new(r"^(?:func|var|const|type)\b");
+    if file.language != Go || is_entry(file) {
+        return Vec::new();
+    }
+    let code = |line: usize| file.new.code.get(line).map_or("", String::as_str);
+    let is_exit = |line: &&usize| {
+        let declaration = (0..=**line)
+            .rev()
+            .map(code)
+            .find(|it| DECLARATION.is_match(it));
+        EXIT.is_match(code(**line))
+            && declaration.is_some_and(|it| LOADED.is_match(it))
+            && !file.is_test_line(**line)
+    };
+    let kind = FindingKind::EarlyExit;
+    let flag = |line: &usize| Flag::new(Some(*line), kind, Strong, describe_kind(kind));
+    added.iter().filter(is_exit).map(flag).collect()
 }
 
 /// `exit(0)` in a C source without a `main` function that did not end the process before.
