@@ -13,7 +13,7 @@ use crate::fallback::{RecentLine, SalientLines};
 use crate::findings::Findings;
 use crate::formats::{FormatDispatcher, LineClaim};
 use crate::line::{CleanLine, LineSignals};
-use crate::noise::{is_report_notice, is_result_row};
+use crate::noise::{is_own_frame, is_report_notice, is_result_row};
 use crate::passing_output::PassingOutput;
 use crate::scan::scan;
 
@@ -228,7 +228,7 @@ impl LogReader {
 
     #[inline]
     fn dispatch_line(&mut self, line: &CleanLine<'_>) -> LineClaim {
-        if is_report_notice(line.body()) {
+        if is_report_notice(line.body()) || is_own_frame(line.body()) {
             return LineClaim::Noise;
         }
         match self.formats.dispatch_line(line, &mut self.findings) {

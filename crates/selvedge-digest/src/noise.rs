@@ -1,6 +1,6 @@
 //! Lines that are never shown, whichever runner prints them: rows of letters for one result after another
 //! (`..F.s   [ 97%]`), which say nothing that the totals and the failures do not say; and notices of written reports,
-//! which Selvedge requests for itself in private folders.
+//! which Selvedge requests for itself in private folders; and frames of the modules that it loads into runners.
 
 /// The notices of vitest, jest and .NET; pytest's is within dashes.
 const REPORT_NOTICES: [&str; 5] = [
@@ -22,6 +22,14 @@ pub(crate) fn is_report_notice(body: &str) -> bool {
         && REPORT_NOTICES
             .iter()
             .any(|start| body.trim_start_matches(['-', ' ']).starts_with(start))
+}
+
+/// Whether the line is a stack frame of a module by which Selvedge records results: `at run (…/selvedge_node.cjs:186:20)`.
+#[inline]
+pub(crate) fn is_own_frame(body: &str) -> bool {
+    // Most lines begin with another character.
+    body.starts_with(['a', 'F', '›', '❯'])
+        && (body.contains("/selvedge_node.cjs") || body.contains("/selvedge_canary.py"))
 }
 
 /// Whether the line is a row of results, with or without its progress. Without a dot or a progress, a row looks like a
@@ -76,6 +84,13 @@ mod tests {
         assert!(is_report_notice("JSON report written to /runs/1/report-a"));
         assert!(!is_report_notice("- generated code differs"));
         assert!(!is_report_notice("JSON report is invalid"));
+    }
+
+    #[test]
+    fn frame_of_a_module_of_selvedge_is_recognised() {
+        assert!(is_own_frame("at run (../r/selvedge_node.cjs:186:20)"));
+        assert!(!is_own_frame("at run (src/selvedge.cjs:186:20)"));
+        assert!(!is_own_frame("cp /a/selvedge_node.cjs b"));
     }
 
     #[test]

@@ -40,10 +40,14 @@ impl BlockFormat for AvaFormat {
         if let Some(name) = body.strip_prefix("✘ [fail]: ") {
             findings.add_tool(TOOL);
             self.begun = true;
-            if self.listed.len() < LISTED {
-                self.listed.push(name.to_owned());
-            }
+            self.list(name);
             return Some(BlockStep::End(LineClaim::Ignore));
+        }
+        // Of ava 3 and 4; other runners print such lines, too.
+        let older = body.strip_prefix("✖ ").filter(|_| line.indent() == 2);
+        if let Some(name) = older.filter(|_| !self.ruled && !self.sections) {
+            self.list(name.trim_end());
+            return self.begun.then_some(BlockStep::End(LineClaim::Ignore));
         }
         if let Some(file) = body.strip_prefix("Uncaught exception in ") {
             self.begun = true;
@@ -56,7 +60,10 @@ impl BlockFormat for AvaFormat {
             if body == "─" && line.indent() == 2 {
                 self.ruled = true;
             } else if !line.is_blank() {
-                self.begun = std::mem::take(&mut self.ruled) && TOTAL.is_match(line.text);
+                let is_section = line.indent() == 2 && self.is_listed(body);
+                let is_known = TOTAL.is_match(line.text) || is_section;
+                self.begun = std::mem::take(&mut self.ruled) && is_known;
+                self.sections = self.begun && is_section;
             }
             if !self.begun {
                 return None;
@@ -127,6 +134,13 @@ impl BlockFormat for AvaFormat {
 }
 
 impl AvaFormat {
+    /// Remembers a failed test of the list.
+    fn list(&mut self, name: &str) {
+        if self.listed.len() < LISTED {
+            self.listed.push(name.to_owned());
+        }
+    }
+
     /// `✔ name`, `✔ name (1.2s)`, `- [skip] name`.
     fn parse_unfailed(&mut self, body: &str) -> bool {
         let skipped = body
