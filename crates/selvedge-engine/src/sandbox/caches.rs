@@ -20,7 +20,7 @@ use crate::workspace::ResultCache;
 /// only known folders of it with the home.
 const COMMON_CACHE: &str = ".cache";
 
-/// Caches that a home may lack; sessions then get them by a variable.
+/// Caches that a home may lack; sessions then get them by a variable. So do those whose downloads the workspace needs.
 const COMMON_CACHES: &[&str] = &[".cargo", ".npm", ".cache", "go"];
 
 /// The agents' caches, below Selvedge's state directory.
@@ -55,6 +55,7 @@ const ORPHAN_RETENTION: Duration = Duration::from_hours(1);
 /// The home of a check.
 pub(super) struct CheckHome<'a> {
     pub(super) places: &'a SandboxPaths,
+    pub(super) workspace: &'a Path,
     pub(super) steering: &'a [SteeringPath],
     /// Paths that the check may write anyway.
     pub(super) opened: &'a [PathBuf],
@@ -222,7 +223,7 @@ pub(super) fn check_cache_access(
         places.incomplete_caches()
     };
     let incomplete = incomplete.into_iter().map(|cache| (cache, true));
-    let missing = missing_common_caches(places).map(|cache| (cache, false));
+    let missing = missing_caches(places, home.workspace).map(|cache| (cache, false));
     for (cache, is_incomplete) in missing.chain(incomplete) {
         let Some(redirect) = cache.redirect else {
             continue;
@@ -283,7 +284,7 @@ pub(super) fn find_result_caches(
     let separate = common_cache(places, opened)
         .and_then(|(cache, home)| Some((cache.path, home, own_common_cache(state).ok()?)));
     let names = names_in(workspace);
-    let missing: Vec<ToolCache> = missing_common_caches(places).collect();
+    let missing: Vec<ToolCache> = missing_caches(places, workspace).collect();
     let found = places.results().into_iter().filter_map(|(path, endings)| {
         // In the checks' own folder it begins empty.
         if let Some((cache, home, own)) = separate.as_ref().filter(|_| !path.exists())
@@ -319,18 +320,20 @@ pub(super) fn find_result_caches(
 pub(super) fn agent_cache_access(
     places: &SandboxPaths,
     root: &Path,
+    workspace: &Path,
     can_mount: bool,
     opened: &[PathBuf],
     environment: &[EnvironmentVariable],
 ) -> CacheAccess {
     let mut access = CacheAccess::default();
     let installed = places.installed();
+    let needed = needed_caches(places, workspace);
     for cache in places.tool_caches() {
         let home = canonical(cache.path.clone());
         let stays = |path: &PathBuf| {
             installed.contains(path) || opened.iter().any(|open| path.starts_with(open))
         };
-        let is_common = COMMON_CACHES.contains(&cache.name);
+        let is_common = needed.contains(&cache.name);
         if home.as_ref().map_or(!is_common, stays) {
             continue;
         }
@@ -423,9 +426,30 @@ fn create_link(source: &Path, link: &Path) {
     let _ = symlink(source, link);
 }
 
-fn missing_common_caches(places: &SandboxPaths) -> impl Iterator<Item = ToolCache> {
+/// Needed caches that the home lacks.
+fn missing_caches(places: &SandboxPaths, workspace: &Path) -> impl Iterator<Item = ToolCache> {
+    let needed = needed_caches(places, workspace);
     let caches = places.tool_caches().into_iter();
-    caches.filter(|cache| COMMON_CACHES.contains(&cache.name) && !cache.path.exists())
+    caches.filter(move |cache| needed.contains(&cache.name) && !cache.path.exists())
+}
+
+/// The names of the common caches, and of those that tools need that the files of the workspace are for.
+fn needed_caches(places: &SandboxPaths, workspace: &Path) -> Vec<&'static str> {
+    let entries = fs::read_dir(workspace).into_iter().flatten().flatten();
+    let names: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
+    let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
+    let seeds = places.seeds().into_iter();
+    let needed = seeds.filter(|(_, endings)| {
+        let is_needed = |name: &str| endings.iter().any(|ending| name.ends_with(ending));
+        names.iter().any(|name| is_needed(name))
+    });
+    let downloads: Vec<PathBuf> = needed.map(|(path, _)| path).collect();
+    let is_needed = |cache: &ToolCache| {
+        COMMON_CACHES.contains(&cache.name)
+            || downloads.iter().any(|path| path.starts_with(&cache.path))
+    };
+    let caches = places.tool_caches().into_iter();
+    caches.filter(is_needed).map(|cache| cache.name).collect()
 }
 
 /// The folder's name for a cache: `local-share-pnpm-store`.

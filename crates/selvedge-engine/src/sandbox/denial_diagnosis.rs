@@ -141,9 +141,12 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
         }
         // A program that only warns about a file continues without it.
         let is_warning = line.contains("Warning: ") || line.contains("warning: ");
-        let Some(message) = DenialMessage::of(line).filter(|_| !is_warning) else {
+        let Some(mut message) = DenialMessage::of(line).filter(|_| !is_warning) else {
             continue;
         };
+        if message == DenialMessage::Missing && cannot_create_folder(line) {
+            message = DenialMessage::ReadOnly;
+        }
         if message == DenialMessage::ReadOnly {
             // A cause is often on the line after the path.
             let before = lines.peek().copied().unwrap_or_default();
@@ -182,6 +185,13 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
         }
     }
     None
+}
+
+/// Whether a line reports that a folder is missing that was to be created, although its parent exists: Node.js reports a
+/// read-only file system like this.
+fn cannot_create_folder(line: &str) -> bool {
+    let parent_exists = |path: &PathBuf| path.parent().is_some_and(Path::is_dir) && !path.exists();
+    line.contains("mkdir") && paths_in(line).iter().any(parent_exists)
 }
 
 /// The absolute paths in a line of output, except for the program that prints it: `/bin/sh: 1: cannot create NAME: …`.

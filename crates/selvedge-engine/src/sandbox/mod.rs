@@ -536,6 +536,7 @@ impl WorkspaceSandbox {
             SessionKind::Check => {
                 let home = caches::CheckHome {
                     places: &own.paths,
+                    workspace: &own.workspace,
                     steering,
                     opened: &opened,
                 };
@@ -543,7 +544,15 @@ impl WorkspaceSandbox {
             }
             SessionKind::Agent => {
                 let root = own.agent_caches.join(caches::agents_folder(works_here));
-                caches::agent_cache_access(&own.paths, &root, can_mount, &opened, &command.env)
+                let (paths, workspace) = (&own.paths, &own.workspace);
+                caches::agent_cache_access(
+                    paths,
+                    &root,
+                    workspace,
+                    can_mount,
+                    &opened,
+                    &command.env,
+                )
             }
         }
     }

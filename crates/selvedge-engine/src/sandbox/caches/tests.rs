@@ -33,7 +33,8 @@ impl CachesFixture {
 
     fn for_agents(&self, can_mount: bool, environment: &[EnvironmentVariable]) -> CacheAccess {
         let own = self.root.join("own");
-        agent_cache_access(&self.places, &own, can_mount, &[], environment)
+        let work = self.root.join("work");
+        agent_cache_access(&self.places, &own, &work, can_mount, &[], environment)
     }
 
     fn home(&self, path: &str) -> PathBuf {
@@ -143,9 +144,10 @@ fn caches_mounts_and_links_replace_each_other() {
 #[test]
 fn caches_of_checks_are_those_of_the_home() {
     let fixture = CachesFixture::new(&[".cargo/x"]);
-    let state = fixture.root.join("state");
+    let (state, work) = (fixture.root.join("state"), fixture.root.join("work"));
     let home = CheckHome {
         places: &fixture.places,
+        workspace: &work,
         steering: &[],
         opened: &[],
     };
@@ -154,6 +156,15 @@ fn caches_of_checks_are_those_of_the_home() {
     assert_eq!(variable(&access, "CARGO_HOME"), None);
     let cache = variable(&access, "XDG_CACHE_HOME").unwrap();
     assert!(Path::new(cache).starts_with(state.join(CHECKS_FOLDER)));
+    assert_eq!(variable(&access, "MAVEN_OPTS"), None);
+    fs::write(work.join("pom.xml"), "").unwrap();
+    let access = check_cache_access(&home, &state, true, &[]);
+    let options = variable(&access, "MAVEN_OPTS").unwrap().to_str().unwrap();
+    let repository = state.join(CHECKS_FOLDER).join("m2/repository");
+    assert_eq!(
+        options,
+        format!("-Dmaven.repo.local={}", repository.display())
+    );
 }
 
 #[test]
