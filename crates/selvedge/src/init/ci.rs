@@ -12,12 +12,14 @@ use std::collections::BTreeSet;
 pub(in crate::init) use self::purpose::{PACKAGE_MANAGERS, program_words};
 use self::purpose::{Purpose, command_purpose, file_name, only_prepares, with_program_of};
 use self::script::{join_directories, script_commands};
-use self::steps::{CiStep, StepKeys, read_steps};
+use self::steps::{CiStep, StepKeys, Variables, read_steps};
 use super::files::{RepositoryDirectory, RepositoryFiles};
 use super::proposal::{CheckRole, Proposal};
 
 /// Characters of commands that start other programs, write files, or contain variables of CI.
 const SHELL_SYNTAX: [char; 8] = [';', '&', '|', '<', '>', '`', '$', '\n'];
+
+const TRAVIS: &str = ".travis.yml";
 
 /// Limits for the commands that are listed.
 const MAX_LISTED: usize = 50;
@@ -33,6 +35,7 @@ pub(crate) struct CiCommand {
     pub(crate) found_in: String,
     /// Whether a condition or a loop of its script decides whether it runs.
     is_conditional: bool,
+    variables: Variables,
 }
 
 /// What CI checks and no proposal does.
@@ -63,18 +66,23 @@ impl CiFormat {
         let extension = path.rsplit_once('.').map(|(_, extension)| extension);
         let is_workflow =
             path.starts_with(".github/workflows/") && matches!(extension, Some("yml" | "yaml"));
-        let (script, directory): (&[&str], _) = match path {
-            _ if is_workflow => (&["run"], "working-directory"),
-            ".gitlab-ci.yml" | ".travis.yml" | "bitbucket-pipelines.yml" => (&["script"], ""),
-            ".circleci/config.yml" => (&["run", "command"], "working_directory"),
+        let (script, directory, variables): (&[&str], _, _) = match path {
+            _ if is_workflow => (&["run"], "working-directory", "env"),
+            ".gitlab-ci.yml" => (&["script"], "", "variables"),
+            TRAVIS | "bitbucket-pipelines.yml" => (&["script"], "", ""),
+            ".circleci/config.yml" => (&["run", "command"], "working_directory", "environment"),
             "azure-pipelines.yml" | ".azure-pipelines.yml" => {
-                (&["script", "bash"], "workingDirectory")
+                (&["script", "bash"], "workingDirectory", "env")
             }
-            "lefthook.yml" | ".lefthook.yml" => (&["run"], "root"),
+            "lefthook.yml" | ".lefthook.yml" => (&["run"], "root", "env"),
             ".husky/pre-commit" | ".husky/pre-push" => return Some(Self::Script),
             _ => return None,
         };
-        Some(Self::Yaml(StepKeys { script, directory }))
+        Some(Self::Yaml(StepKeys {
+            script,
+            directory,
+            variables,
+        }))
     }
 }
 
@@ -88,6 +96,7 @@ pub(super) fn is_ci_file(path: &str) -> bool {
 pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> UncoveredCi {
     let root = files.directory("");
     let (commands, unreadable_files) = ci_commands(&root);
+    let variables = variables_by_purpose(&commands);
     let mut uncovered = Vec::new();
     // If CI runs a guessed command, no other command of CI replaces it.
     let mut adopted: Vec<(Purpose, Option<String>)> = Vec::new();
@@ -150,6 +159,9 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> U
             Some(_) | None => uncovered.push(command),
         }
     }
+    for proposal in proposals.iter_mut() {
+        set_variables(proposal, &variables);
+    }
     if root.has(".pre-commit-config.yaml") {
         proposals.push(Proposal::new(
             &root,
@@ -164,6 +176,46 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> U
         commands: uncovered,
         unreadable_files,
     }
+}
+
+/// The variables of the first command of CI for each purpose in each directory.
+type VariablesByPurpose = Vec<((Purpose, Option<String>), Variables)>;
+
+fn variables_by_purpose(commands: &[CiCommand]) -> VariablesByPurpose {
+    let mut by_purpose = VariablesByPurpose::new();
+    for command in commands {
+        let Some(purpose) = command_purpose(&command.run) else {
+            continue;
+        };
+        let key = (purpose, command.directory.clone());
+        if by_purpose.iter().all(|(known, _)| *known != key) {
+            by_purpose.push((key, command.variables.clone()));
+        }
+    }
+    by_purpose
+}
+
+/// Adds the variables of CI to a proposal and its alternatives.
+fn set_variables(proposal: &mut Proposal, by_purpose: &VariablesByPurpose) {
+    for alternative in &mut proposal.alternatives {
+        set_variables(alternative, by_purpose);
+    }
+    let Some(purpose) = command_purpose(&proposal.step.target) else {
+        return;
+    };
+    let key = (purpose, proposal.step.directory.clone());
+    let mut known = by_purpose.iter();
+    let found = known.find(|(known, _)| *known == key);
+    let Some((_, variables)) = found else { return };
+    let assignments = variables.iter().map(|(name, value)| {
+        let is_plain = |it: char| it.is_ascii_alphanumeric() || "_./:@,+-=".contains(it);
+        match value.chars().all(is_plain) {
+            true => format!("{name}={value}"),
+            false => format!("{name}='{value}'"),
+        }
+    });
+    let assignments: Vec<_> = assignments.collect();
+    proposal.variables = (!assignments.is_empty()).then(|| assignments.join(" "));
 }
 
 /// Puts the alternative that CI runs first, unless CI also runs the proposed command. Returns whether CI runs the
@@ -247,8 +299,13 @@ fn installed_command(root: &RepositoryDirectory<'_>, command: &str, tool: &str) 
 fn ci_commands(root: &RepositoryDirectory<'_>) -> (Vec<CiCommand>, Vec<UnreadableFile>) {
     let mut commands = Vec::new();
     let mut unreadable = Vec::new();
+    // A project that has moved to another CI often keeps the file of Travis.
+    let is_replaced = root
+        .paths()
+        .any(|path| CiFormat::of(path).is_some() && path != TRAVIS && !path.starts_with(".husky/"));
     let files = root
         .paths()
+        .filter(|path| !(is_replaced && *path == TRAVIS))
         .filter_map(|path| Some((path, CiFormat::of(path)?)));
     for (path, format) in files {
         let text = root.text_or_empty(path);
@@ -256,6 +313,7 @@ fn ci_commands(root: &RepositoryDirectory<'_>) -> (Vec<CiCommand>, Vec<Unreadabl
             CiFormat::Script => Ok(vec![CiStep {
                 script: text.to_owned(),
                 directory: None,
+                variables: Variables::new(),
             }]),
             CiFormat::Yaml(keys) => read_steps(text, &keys),
         };
@@ -269,7 +327,12 @@ fn ci_commands(root: &RepositoryDirectory<'_>) -> (Vec<CiCommand>, Vec<Unreadabl
                 continue;
             }
         };
-        for CiStep { script, directory } in steps {
+        for step in steps {
+            let CiStep {
+                script,
+                directory,
+                variables,
+            } = step;
             let start = directory.unwrap_or_default();
             commands.extend(script_commands(&script).into_iter().map(|command| {
                 let directory = join_directories(&start, &command.directory);
@@ -278,6 +341,7 @@ fn ci_commands(root: &RepositoryDirectory<'_>) -> (Vec<CiCommand>, Vec<Unreadabl
                     directory: (!directory.is_empty()).then_some(directory),
                     found_in: path.to_owned(),
                     is_conditional: command.is_conditional,
+                    variables: variables.clone(),
                 }
             }));
         }

@@ -42,6 +42,8 @@ const KNOWN_FAILURES: &str = "
 /// Longer lists belong into a file.
 const MAX_KNOWN_FAILURES: usize = 50;
 
+/// A longer list of known failures has a line for each.
+const MAX_LINE_CHARS: usize = 100;
 const KNOWN_FAILURES_FILE: &str = "known_failures_file = \"known-failures.txt\"  \
      # create it: selvedge known-failures --output known-failures.txt";
 
@@ -115,7 +117,11 @@ fn known_failures(tried: &[TriedProposal]) -> Option<String> {
     } else if ids.len() > MAX_KNOWN_FAILURES {
         Some(KNOWN_FAILURES_FILE.to_owned())
     } else {
-        Some(format!("known_failures = {}", toml::Value::Array(ids)))
+        let lines = ids.iter().map(|id| format!("  {id},\n"));
+        let many = format!("known_failures = [\n{}]", lines.collect::<String>());
+        let one = format!("known_failures = {}", toml::Value::Array(ids));
+        let is_short = one.chars().count() <= MAX_LINE_CHARS;
+        Some(if is_short { one } else { many })
     }
 }
 

@@ -22,6 +22,9 @@ pub(crate) struct Proposal {
     pub(crate) found_in: String,
     /// The command that installs what the check needs, if it may have to be run first.
     pub(crate) install: Option<String>,
+    /// Assignments of the environment variables that CI sets for it, to be put before the command if that fails without
+    /// them.
+    pub(crate) variables: Option<String>,
     /// Other commands for the same purpose: each is tried if none before it can be used.
     pub(crate) alternatives: Vec<Proposal>,
     /// Whether nothing in the repository asks for the check: it is only common for projects of this kind.
@@ -70,6 +73,7 @@ impl Proposal {
             step,
             found_in,
             install: None,
+            variables: None,
             alternatives: Vec::new(),
             is_guess: false,
             contained_in: Vec::new(),
@@ -99,10 +103,16 @@ impl Proposal {
         let further = std::mem::take(&mut other.alternatives);
         for other in std::iter::once(other).chain(further) {
             let mut known = std::iter::once(&*self).chain(&self.alternatives);
-            if known.all(|known| known.step.target != other.step.target) {
+            if known.all(|known| !known.is_same_command(&other)) {
                 self.alternatives.push(other);
             }
         }
+    }
+
+    /// Whether both run the same command: `npm run test` is `npm test`.
+    fn is_same_command(&self, other: &Self) -> bool {
+        let short = |proposal: &Self| proposal.step.target.replace(" run test", " test");
+        short(self) == short(other)
     }
 
     /// Adds the command that installs what the check needs.

@@ -8,6 +8,8 @@ use selvedge_core::model::{
     CheckReport, CheckStatus, Failure, FailureKind, FailureSource, StepKind,
 };
 
+use selvedge_digest::strip_escapes;
+
 use super::diagnosis::{
     EnvironmentProblem, find_environment_problem, find_load_error, is_settings_file, load_errors,
     shows_failures_of_code,
@@ -140,6 +142,11 @@ impl Trial {
         }
     }
 
+    /// Whether the check may pass with other environment variables.
+    fn can_depend_on_variables(&self) -> bool {
+        matches!(self, Self::Failed { .. } | Self::Unusable { .. })
+    }
+
     /// Something that the check needs is missing. Names the command that may install it, unless that program is
     /// missing, too.
     fn unusable(problem: &str, report: &CheckReport, proposal: &Proposal) -> Self {
@@ -207,7 +214,8 @@ pub(crate) fn explain_failure(report: &CheckReport, max_lines: usize) -> Vec<Str
         return lines.take(max_lines).collect();
     }
     let lines = report.output.lines();
-    let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
+    let has_text = |line: &&str| !strip_escapes(line).trim().is_empty();
+    let lines: Vec<&str> = lines.filter(has_text).collect();
     let first = lines.len().saturating_sub(max_lines);
     lines[first..].iter().map(|line| shorten(line)).collect()
 }
@@ -226,7 +234,12 @@ fn describe_failure(failure: &Failure) -> String {
 }
 
 fn shorten(line: &str) -> String {
-    line.trim_end().chars().take(MAX_QUOTED_CHARS).collect()
+    let line = strip_escapes(line);
+    let line = line.trim_end();
+    match line.char_indices().nth(MAX_QUOTED_CHARS) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line.to_owned(),
+    }
 }
 
 /// A proposal and the result of its trial.
@@ -263,6 +276,14 @@ impl TriedProposal {
     }
 }
 
+/// The proposal with the environment variables that CI sets for it.
+fn with_variables(proposal: &Proposal) -> Option<Proposal> {
+    let mut with = proposal.clone();
+    let variables = with.variables.take()?;
+    with.step.target = format!("{variables} {}", with.step.target);
+    Some(with)
+}
+
 /// The command of a check that applies and runs the proposal, too.
 fn find_container(proposal: &Proposal, tried: &[TriedProposal]) -> Option<String> {
     let runs_it = |other: &&TriedProposal| {
@@ -278,8 +299,8 @@ fn find_container(proposal: &Proposal, tried: &[TriedProposal]) -> Option<String
 }
 
 /// Tries the proposals one after the other: they share caches and would distort each other's durations. If one cannot be
-/// used, its alternatives are tried, too; if none can, the first one without evidence of tests becomes a plain command.
-/// The caller provides `run`, because only the engine starts processes.
+/// used, its alternatives are tried, too; a check that fails is tried with the variables that CI sets for it. If none can
+/// be used, the first one without evidence of tests becomes a plain command. The caller provides `run`, because only the engine starts processes.
 pub(crate) async fn try_proposals(
     proposals: Vec<Proposal>,
     mut run: impl AsyncFnMut(&Proposal) -> Trial,
@@ -298,8 +319,16 @@ pub(crate) async fn try_proposals(
         let first = tried.len();
         let mut alternatives = std::mem::take(&mut proposal.alternatives).into_iter();
         let mut next = Some(proposal);
-        while let Some(proposal) = next {
-            let trial = run(&proposal).await;
+        while let Some(mut proposal) = next {
+            let mut trial = run(&proposal).await;
+            if let Some(with) =
+                with_variables(&proposal).filter(|_| trial.can_depend_on_variables())
+            {
+                let second = run(&with).await;
+                if matches!(second, Trial::Passed { .. }) {
+                    (proposal, trial) = (with, second);
+                }
+            }
             let result = TriedProposal { proposal, trial };
             next = (!result.is_active()).then(|| alternatives.next()).flatten();
             tried.push(result);

@@ -298,7 +298,10 @@ fn is_preparation(run: &str) -> bool {
     };
     let assigns_output = || {
         let value = words.first().filter(|word| is_assignment(word));
-        value.is_some_and(|word| word.contains("=$(") || word.contains("=\"$("))
+        value.is_some_and(|word| {
+            let computed = ["=$(", "=\"$(", "=`", "=\"${{", "=${{"];
+            computed.iter().any(|start| word.contains(start))
+        })
     };
     let changes_files = || {
         let mut words = words.iter().filter(|word| is_script_name(word));

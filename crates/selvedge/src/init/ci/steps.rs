@@ -1,9 +1,13 @@
 //! Reads the scripts of CI files: YAML by its events, so that aliases and deep nesting cost nothing.
 
+use std::collections::BTreeMap;
+
 use saphyr_parser::{Event, Parser, ScanError};
 
 /// Deeper nesting is not read.
 const MAX_DEPTH: usize = 32;
+/// Variables with longer values are not read.
+const MAX_VALUE_BYTES: usize = 200;
 
 /// A script that CI runs, one or more lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,13 +15,20 @@ pub(super) struct CiStep {
     pub(super) script: String,
     /// The directory that it runs in, as it is written; `None` if that is the checkout.
     pub(super) directory: Option<String>,
+    /// Environment variables with fixed values, of the step and what contains it.
+    pub(super) variables: Variables,
 }
+
+/// Environment variables by their names.
+pub(super) type Variables = BTreeMap<String, String>;
 
 /// The names of the keys that matter in a file.
 pub(super) struct StepKeys {
     pub(super) script: &'static [&'static str],
     /// Next to the script.
     pub(super) directory: &'static str,
+    /// Next to the script, or of what contains it.
+    pub(super) variables: &'static str,
 }
 
 enum Node {
@@ -49,7 +60,7 @@ impl Node {
 pub(super) fn read_steps(text: &str, keys: &StepKeys) -> Result<Vec<CiStep>, ScanError> {
     let mut steps = Vec::new();
     for document in read_documents(text)? {
-        collect_steps(&document, keys, None, &mut steps);
+        collect_steps(&document, keys, None, &Variables::new(), &mut steps);
     }
     Ok(steps)
 }
@@ -58,13 +69,14 @@ fn collect_steps(
     node: &Node,
     keys: &StepKeys,
     default_directory: Option<&str>,
+    outer_variables: &Variables,
     steps: &mut Vec<CiStep>,
 ) {
     let entries = match node {
         Node::Table(entries) => entries,
         Node::List(items) => {
             for item in items {
-                collect_steps(item, keys, default_directory, steps);
+                collect_steps(item, keys, default_directory, outer_variables, steps);
             }
             return;
         }
@@ -77,6 +89,12 @@ fn collect_steps(
         .or(default_directory);
     let directory = node.get(keys.directory).and_then(Node::text);
     let directory = directory.or(default_directory);
+    let mut variables = outer_variables.clone();
+    variables.extend(
+        node.get(keys.variables)
+            .into_iter()
+            .flat_map(fixed_variables),
+    );
     for (key, value) in entries {
         let script = match value {
             Node::Text(text) => Some(text.clone()),
@@ -90,10 +108,32 @@ fn collect_steps(
             Some(script) => steps.push(CiStep {
                 script,
                 directory: directory.map(str::to_owned),
+                variables: variables.clone(),
             }),
-            None => collect_steps(value, keys, default_directory, steps),
+            None => collect_steps(value, keys, default_directory, &variables, steps),
         }
     }
+}
+
+/// The variables of a table whose values do not depend on CI, without those that only change colours.
+fn fixed_variables(table: &Node) -> Vec<(String, String)> {
+    let Node::Table(entries) = table else {
+        return Vec::new();
+    };
+    let is_name = |name: &str| {
+        let is_word = name
+            .chars()
+            .all(|it| it.is_ascii_alphanumeric() || it == '_');
+        is_word && !name.starts_with(|it: char| it.is_ascii_digit()) && !name.contains("COLOR")
+    };
+    let is_fixed =
+        |value: &str| value.len() <= MAX_VALUE_BYTES && !value.contains(['$', '\'', '\n', '\0']);
+    let entries = entries
+        .iter()
+        .filter_map(|(name, value)| Some((name.clone(), value.text()?.to_owned())));
+    entries
+        .filter(|(name, value)| is_name(name) && is_fixed(value))
+        .collect()
 }
 
 /// The documents of a YAML file.

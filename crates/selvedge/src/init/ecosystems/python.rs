@@ -291,8 +291,14 @@ impl PythonProject<'_> {
             "dev-requirements.txt",
             "requirements.txt",
         ])?;
+        // Tests of a package import it.
+        let has = |file: &&str| self.at.has(file);
+        let is_package = self.pyproject.get("project").is_some()
+            || self.pyproject.get("build-system").is_some()
+            || ["setup.py", "setup.cfg"].iter().any(has);
+        let package = if is_package { " -e ." } else { "" };
         Some(format!(
-            "python3 -m venv .venv && .venv/bin/pip install -r {requirements}"
+            "python3 -m venv .venv && .venv/bin/pip install -r {requirements}{package}"
         ))
     }
 

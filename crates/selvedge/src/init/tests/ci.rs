@@ -1,8 +1,11 @@
 //! Which commands of CI and git hooks become checks.
 
+use std::time::Duration;
+
 use super::{proposals, repository};
 use crate::init::ci::{UncoveredCi, adopt, uncovered_comment};
 use crate::init::overlap::note_containing_commands;
+use crate::init::{Trial, try_proposals};
 
 /// Asserts the checks, each as `file: command`, and the commands that none covers.
 #[track_caller]
@@ -20,6 +23,58 @@ fn check_adopted(files: &[(&str, &str)], expected: &[&str], expected_uncovered: 
 }
 
 const WORKFLOW: &str = ".github/workflows/ci.yml";
+
+/// What fails here and passes with the variables that CI sets is written with them; no other check is.
+#[tokio::test]
+async fn variables_of_ci_are_used_where_a_check_needs_them() {
+    let workflow = "\
+env:
+  LANG: en_US.utf8
+  CARGO_TERM_COLOR: always
+jobs:
+  test:
+    env:
+      TZ: America/New_York
+      TOKEN: ${{ secrets.TOKEN }}
+    steps:
+      - run: npm run test
+        env:
+          LANG: 'de DE'
+      - run: npm run lint
+";
+    let package = r#"{"scripts": {"test": "jest", "lint": "eslint ."}}"#;
+    let files = [("package.json", package), (WORKFLOW, workflow)];
+    let mut adopted = proposals(&files);
+    adopt(&repository(&files), &mut adopted);
+    let took = Duration::ZERO;
+    let failed = || Trial::Failed {
+        took,
+        why: "exited with 1".to_owned(),
+        shows_tests: true,
+        known_failures: Vec::new(),
+    };
+    let tried = try_proposals(adopted, async |proposal| {
+        match proposal.step.target.contains("TZ=America/New_York") {
+            true => Trial::Passed { took },
+            false if proposal.step.target.contains("lint") => Trial::Passed { took },
+            false => failed(),
+        }
+    });
+    let tried = tried.await;
+    let targets: Vec<_> = tried
+        .iter()
+        .map(|it| it.proposal.step.target.as_str())
+        .collect();
+    assert_eq!(
+        targets,
+        [
+            "LANG='de DE' TZ=America/New_York npm run test",
+            "npm run lint"
+        ]
+    );
+    let never = try_proposals(vec![tried[0].proposal.clone()], async |_| failed());
+    assert_eq!(never.await[0].proposal.step.target, targets[0]);
+}
 
 #[test]
 fn github_steps_replace_and_complete_guesses() {
