@@ -17,7 +17,7 @@ const CLAUDE: TestedAgent = TestedAgent {
     calls: 1,
     names_sessions: true,
     refusal: 400,
-    idle_timeout: "8s",
+    idle_timeout: "15s",
     counts_retries: true,
     judgement: Judgement::Tool("StructuredOutput"),
 };

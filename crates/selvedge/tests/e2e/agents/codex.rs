@@ -16,7 +16,7 @@ const CODEX: TestedAgent = TestedAgent {
     calls: 1,
     names_sessions: true,
     refusal: 400,
-    idle_timeout: "8s",
+    idle_timeout: "15s",
     counts_retries: true,
     judgement: Judgement::AfterCommand,
 };
