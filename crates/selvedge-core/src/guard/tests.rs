@@ -517,6 +517,10 @@ fn inspect_flags_what_only_tests_see() {
         ),
         ("a.php", "set_error_handler($handler);\n"),
         ("a.rs", "let home = std::env::var_os(\"HOME\");\n"),
+        (
+            "a.py",
+            "env[\"LD_LIBRARY_PATH\"] = os.environ.get(\"LD_LIBRARY_PATH\")\n",
+        ),
         ("a.py", "if cls.__module__ == \"builtins\":\n"),
         (
             "a.php",

@@ -148,7 +148,11 @@ pub(super) fn truncation_notice(
     let mut line = String::from("[cut:");
     if analysis.failures_total > 0 {
         let (total, thing) = (analysis.failures_total, record_noun(analysis));
-        let _ = write!(line, " {shown} of {total} {thing}s");
+        let _ = match total {
+            1 if shown == 1 => write!(line, " the only {thing}"),
+            _ if shown == total => write!(line, " all {total} {thing}s"),
+            _ => write!(line, " {shown} of {total} {thing}s"),
+        };
         if analysis.lines > 0 {
             let _ = write!(line, " and {lines} more");
         }

@@ -344,7 +344,25 @@ fn print_next_steps(tried: &[TriedProposal], uncovered: &UncoveredCi) {
             style::warning("note:")
         );
     }
+    if let Some(installs) = missing_installs(tried) {
+        let needing = tried.iter().filter(|it| it.missing_install().is_some());
+        let message =
+            format!("needing what {installs} installs: run it, then `selvedge init --force`");
+        outln!(
+            "{} {} {message}",
+            style::warning("note:"),
+            counted(needing.count() as u64, "check")
+        );
+    }
     outln!("next: selvedge run \"description of the task\"");
+}
+
+/// The commands that install what checks miss.
+fn missing_installs(tried: &[TriedProposal]) -> Option<String> {
+    let installs = tried.iter().filter_map(TriedProposal::missing_install);
+    let installs: BTreeSet<String> = installs.map(|install| format!("`{install}`")).collect();
+    let installs: Vec<String> = installs.into_iter().collect();
+    (!installs.is_empty()).then(|| installs.join(" and "))
 }
 
 /// Hint if no check can be used.
@@ -360,20 +378,14 @@ fn print_remedy(tried: &[TriedProposal]) {
             }
         }
     }
-    let installs = tried.iter().filter_map(TriedProposal::missing_install);
-    let installs: BTreeSet<String> = installs.map(|install| format!("`{install}`")).collect();
-    if installs.is_empty() {
-        errln!(
-            "next: add a command that tests the project to {REPOSITORY_FILE}, then run `selvedge verify`"
-        );
-        if !tried.is_empty() {
-            errln!("  or fix the problems above, then run `selvedge init --force`");
-        }
-    } else {
-        let installs: Vec<String> = installs.into_iter().collect();
-        errln!(
-            "next: run {}, then `selvedge init --force`",
-            installs.join(" and ")
-        );
+    if let Some(installs) = missing_installs(tried) {
+        errln!("next: run {installs}, then `selvedge init --force`");
+        return;
+    }
+    errln!(
+        "next: add a command that tests the project to {REPOSITORY_FILE}, then run `selvedge verify`"
+    );
+    if !tried.is_empty() {
+        errln!("  or fix the problems above, then run `selvedge init --force`");
     }
 }

@@ -209,9 +209,10 @@ fn set_variables(proposal: &mut Proposal, by_purpose: &VariablesByPurpose) {
     let Some((_, variables)) = found else { return };
     let assignments = variables.iter().map(|(name, value)| {
         let is_plain = |it: char| it.is_ascii_alphanumeric() || "_./:@,+-=".contains(it);
-        match value.chars().all(is_plain) {
-            true => format!("{name}={value}"),
-            false => format!("{name}='{value}'"),
+        if value.chars().all(is_plain) {
+            format!("{name}={value}")
+        } else {
+            format!("{name}='{value}'")
         }
     });
     let assignments: Vec<_> = assignments.collect();

@@ -137,6 +137,8 @@ static DECISION: Pattern = Pattern::new(concat!(
 ));
 /// `if frame is None`: a stack may be unavailable.
 static ABSENCE: Pattern = Pattern::new(r"\bis\s+(?:not\s+)?None\b");
+/// Whether a variable is set.
+static EXISTS: Pattern = Pattern::new(r"\.is_(?:some|none|ok|err)\s*\(|[=!]=|!!|\bisset\s*\(");
 static LOOP: Pattern = Pattern::new(
     r"\bfor\s*\(?\s*(?:const\s+|let\s+|var\s+)?([\w$]+(?:\s*,\s*[\w$]+)*)\s*(?:in|of|:=\s*range)\b",
 );
@@ -212,6 +214,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let imports = has(&IMPORTS);
     let code = |line: usize| file.new.code.get(line).map_or("", String::as_str);
     let text = |line: usize| file.new.text.get(line).map_or("", String::as_str);
+    let asks_tool = |line: usize| !is_entry && reads_variable_of_tools(text(line));
     let asks = |line: usize| {
         let (code, text) = (code(line), text(line));
         let names_nothing = !QUOTE.is_match(text);
@@ -229,6 +232,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         };
         let is_started = || file.language == JavaScript && !talks && STARTED.is_match(code);
         (SEARCHED.is_match(code) && SEARCHED_WORD.is_match(text))
+            || asks_tool(line)
             || (!is_usual
                 && (own.code.is_match(code)
                     || own.text.is_match(text)
@@ -252,7 +256,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
             if !asks(line) && !carries() {
                 continue;
             }
-            if decides(code(line)) {
+            if decides(code(line)) || (asks_tool(line) && EXISTS.is_match(code(line))) {
                 found.insert(line);
             }
             names.extend(assigned_names(code(line)));
@@ -283,6 +287,17 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         )
     };
     found.into_iter().map(flag).collect()
+}
+
+/// Whether a line reads an environment variable that tools set for the programs that they build or start.
+fn reads_variable_of_tools(text: &str) -> bool {
+    static READ: Pattern = Pattern::new(
+        r"\b(?:getenv|environ|LookupEnv|Getenv|getProperty)\b|\benv::var(?:_os)?\b|\bprocess\.env\b|\bENV\b|\$_(?:ENV|SERVER)\b|\b(?:option_)?env!",
+    );
+    static VARIABLE: Pattern = Pattern::new(
+        r"\b(?:RUSTUP_\w+|RUST_RECURSION_COUNT|(?:DY)?LD_LIBRARY_PATH|LD_PRELOAD|TOX_\w+|NOX_\w+|BUNDLE_\w+|BUNDLER_\w+|RUBYOPT|RUBYLIB|GOCOVERDIR|GOFLAGS|GO_TEST\w*|COVERAGE_(?:RUN|PROCESS_\w+)|COV_CORE_\w+|PYTHONBREAKPOINT|XDEBUG_\w+|BATS_\w+|BAZEL_\w+|TEST_(?:SRCDIR|TMPDIR|WORKSPACE)|BUILD_WORKSPACE_DIRECTORY|MESON_\w+|AUTOMAKE\w*|SELVEDGE_\w+)\b",
+    );
+    READ.is_match(text) && VARIABLE.is_match(text)
 }
 
 /// Whether a string of a line that searches is a part of the name of a runner's module, such as `_py`.

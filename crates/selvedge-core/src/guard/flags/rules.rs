@@ -94,7 +94,7 @@ static RULES: [LineRule; 95] = [
     rule(Ruby, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bRubyVM::(?:InstructionSequence|AbstractSyntaxTree)\b|\bdef\s+(?:self\.)?load_iseq\b|\bTracePoint\.(?:new|trace|stat)\b|\bset_trace_func\b"),
     rule(Ruby, Sources, Code, FindingKind::RunnerPatched, Strong, r"(?:^|[^\w:.])(?:::)?(?:String|Integer|Float|Numeric|Array|Hash|Symbol|Range|NilClass|TrueClass|FalseClass|Comparable|BasicObject|Object|Kernel|Module|Class|Regexp|Struct|Time)\.prepend\b"),
     rule(C, Libraries, Code, FindingKind::TestDetection, Strong, r"^\s*(?:inline\s+)?namespace\s+(?:testing|doctest|Catch|boost::unit_test)\b|\b(?:InitGoogle(?:Test|Mock)|RUN_ALL_TESTS)\b"),
-    rule(Curly, Sources, Code, FindingKind::TestDetection, Strong, r"\bdesiredAssertionStatus\s*\(|^\s*assert\s*\(?\s*\w+\s*=[^=]"),
+    rule(Curly, Sources, Code, FindingKind::TestDetection, Strong, r"\bdesiredAssertionStatus\s*\(|^\s*assert\s+\(?\s*\w+\s*=\s*(?:true|false)\b"),
     rule(JavaScript, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:import\.meta\.(?:url|filename|dirname)|__filename|__dirname)\b[^;]*\.(?:endsWith|includes|match|indexOf|search)\s*\(\s*['\x22`/][^'\x22`/]*(?:\.[cm]?tsx?|\bsrc|\btests?|\bdist|node_modules)\b|\bimport\.meta(?:\s+as\s+\w+\s*\))?\??\.env\s*(?:\?[^.]|&&|\|\|)"),
     rule(Go, Sources, Text, FindingKind::RunnerPatched, Strong, r"//go:linkname\s+\w+\s+testing\."),
     rule(Go, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bos\.Args\s*=[^=]"),
@@ -207,17 +207,6 @@ fn is_usual_exit(file: &ChangedLines<'_>, line: usize) -> bool {
     (from..line + MAX_DISTANCE).any(|line| SIGNAL.is_match(text(line)))
 }
 
-/// Reads an environment variable that tools set for the programs that they build or start.
-fn reads_variable_of_tools(text: &str) -> bool {
-    static READ: Pattern = Pattern::new(
-        r"\b(?:getenv|environ|LookupEnv|Getenv|getProperty)\b|\benv::var(?:_os)?\b|\bprocess\.env\b|\bENV\b|\$_(?:ENV|SERVER)\b|\b(?:option_)?env!",
-    );
-    static VARIABLE: Pattern = Pattern::new(
-        r"\b(?:RUSTUP_\w+|RUST_RECURSION_COUNT|(?:DY)?LD_LIBRARY_PATH|LD_PRELOAD|TOX_\w+|NOX_\w+|BUNDLE_\w+|BUNDLER_\w+|RUBYOPT|RUBYLIB|GOCOVERDIR|GOFLAGS|GO_TEST\w*|COVERAGE_(?:RUN|PROCESS_\w+)|COV_CORE_\w+|PYTHONBREAKPOINT|XDEBUG_\w+|BATS_\w+|BAZEL_\w+|TEST_(?:SRCDIR|TMPDIR|WORKSPACE)|BUILD_WORKSPACE_DIRECTORY|MESON_\w+|AUTOMAKE\w*|SELVEDGE_\w+)\b",
-    );
-    READ.is_match(text) && VARIABLE.is_match(text)
-}
-
 /// Flags of single lines.
 pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let is_entry = is_entry(file);
@@ -225,7 +214,6 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     flags.extend(test_headers(file, added));
     flags.extend(replaced_documentation(file, added));
     flags.extend(shell_flags(file, added));
-    flags.extend(variables_of_tools(file, added));
     flags.extend(exits_while_loading(file, added));
     for rule in RULES.iter().filter(|rule| rule.language == file.language) {
         for &line in added {
@@ -272,20 +260,6 @@ fn with_named_success(file: &ChangedLines<'_>, line: &str) -> Option<String> {
     values.peek()?;
     let is_success = values.all(|value| value == "0");
     is_success.then(|| format!("{}0{}", &line[..status.start()], &line[status.end()..]))
-}
-
-/// Environment variables of tools in a source that is no program's entry.
-fn variables_of_tools(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
-    if is_entry(file) {
-        return Vec::new();
-    }
-    let is_read = |line: &&usize| {
-        let text = file.new.text.get(**line);
-        !file.is_test_line(**line) && text.is_some_and(|text| reads_variable_of_tools(text))
-    };
-    let kind = FindingKind::TestDetection;
-    let flag = |line: &usize| Flag::new(Some(*line), kind, Strong, describe_kind(kind));
-    added.iter().filter(is_read).map(flag).collect()
 }
 
 /// An exit of Go's code that runs while the package is loaded, before the tests: any status is that of the tests then.
