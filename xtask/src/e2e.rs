@@ -70,23 +70,7 @@ const GATE_PACKAGES: [&str; 6] = [
 const REPEATED: [(&str, &[&str], &[&str]); 4] = [
     (
         "agents",
-        &["hang", "killed"],
-        &[
-            "acp_copilot",
-            "acp_droid",
-            "acp_gemini",
-            "acp_opencode",
-            "acp_qwen",
-            "aider",
-            "gemini",
-            "mini",
-            "opencode",
-            "qwen",
-        ],
-    ),
-    (
-        "agents",
-        &["judge"],
+        &["hang", "judge", "killed", "success"],
         &[
             "acp_copilot",
             "acp_droid",
@@ -97,19 +81,10 @@ const REPEATED: [(&str, &[&str], &[&str]); 4] = [
     ),
     (
         "agents",
-        &["success"],
-        &[
-            "acp_copilot",
-            "acp_droid",
-            "acp_gemini",
-            "acp_opencode",
-            "acp_qwen",
-            "aider",
-            "mini",
-            "opencode",
-            "qwen",
-        ],
+        &["hang", "killed", "success"],
+        &["aider", "mini", "opencode", "qwen"],
     ),
+    ("agents", &["hang", "killed"], &["gemini"]),
     (
         "gate",
         &["crash", "give_up", "no_checks", "pass", "two_sessions"],

@@ -22,6 +22,13 @@ fn findings(
     inspect(&protection, &[change], &[])
 }
 
+/// Whether a new file has a strong flag.
+fn strong(path: &str, text: &str) -> bool {
+    let found = findings(&[], path, None, Some(text));
+    let mut strengths = found.iter().map(|it| it.strength);
+    strengths.any(|strength| strength == FindingSeverity::Strong)
+}
+
 fn rule(glob: &str, policy: ProtectionPolicy) -> ProtectionRule {
     ProtectionRule {
         glob: glob.to_owned(),
@@ -83,12 +90,6 @@ fn inspect_flags_attacks_in_sources_alone() {
 
 #[test]
 fn inspect_tells_attacks_from_honest_code() {
-    let strong = |path: &str, text: &str| {
-        let found = findings(&[], path, None, Some(text));
-        found
-            .iter()
-            .any(|it| it.strength == FindingSeverity::Strong)
-    };
     for (path, text) in [
         (
             "a.py",
@@ -318,12 +319,6 @@ fn inspect_tells_attacks_from_honest_code() {
 /// Names that a source gives to standard ones do not hide an attack, and honest code may give names.
 #[test]
 fn inspect_follows_other_names() {
-    let strong = |path: &str, text: &str| {
-        let found = findings(&[], path, None, Some(text));
-        found
-            .iter()
-            .any(|it| it.strength == FindingSeverity::Strong)
-    };
     for (path, text) in [
         ("a.py", "import os as o, re\no._exit(0)\n"),
         (
@@ -429,12 +424,6 @@ fn inspect_follows_other_names() {
 /// Code that runs the tests again, ends them while it is loaded, or asks what only a runner or a build tool sets up.
 #[test]
 fn inspect_flags_what_only_tests_see() {
-    let strong = |path: &str, text: &str| {
-        let found = findings(&[], path, None, Some(text));
-        found
-            .iter()
-            .any(|it| it.strength == FindingSeverity::Strong)
-    };
     for (path, text) in [
         (
             "a.go",
@@ -537,12 +526,6 @@ fn inspect_flags_what_only_tests_see() {
 /// Functions of the tests, their assertions or the runner, replaced or used by a source.
 #[test]
 fn inspect_flags_what_replaces_parts_of_the_tests() {
-    let strong = |path: &str, text: &str| {
-        let found = findings(&[], path, None, Some(text));
-        found
-            .iter()
-            .any(|it| it.strength == FindingSeverity::Strong)
-    };
     for (path, text) in [
         (
             "a.js",

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use regex::Captures;
+
 use super::super::mask::SourceViews;
 use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage::{self, C, Curly, Go, JavaScript, Php, Python, Ruby, Rust};
@@ -83,6 +85,9 @@ fn is_watched(language: SourceLanguage, name: &str) -> bool {
     }
 }
 
+/// The second pass is for names of names: `s = sys`, `exit = s.exit`.
+const PASSES: usize = 2;
+
 /// Other names, and what they mean.
 type Aliases = BTreeMap<String, String>;
 
@@ -95,32 +100,18 @@ pub(super) fn resolve(language: SourceLanguage, views: &mut SourceViews) {
             *text = spelled;
         }
     }
-    let mut aliases = Aliases::new();
-    for start in 0..views.text.len() {
-        for (alias, name) in renamings(language, &statement(views, start)) {
-            if alias != name
-                && !name.starts_with(&format!("{alias}."))
-                && is_watched(language, &name)
-            {
-                aliases.insert(alias, name);
-            }
+    let is_other = |(alias, name): &(String, String)| {
+        alias != name && !name.starts_with(&format!("{alias}.")) && is_watched(language, name)
+    };
+    for _ in 0..PASSES {
+        let found =
+            (0..views.text.len()).flat_map(|start| renamings(language, &statement(views, start)));
+        let aliases: Aliases = found.filter(is_other).collect();
+        if aliases.is_empty() {
+            return;
         }
-    }
-    // Once more, for names of these names: `s = sys`, `exit = s.exit`.
-    for line in views.code.iter_mut().chain(&mut views.text) {
-        replace_names(language, line, &aliases);
-    }
-    let mut second = Aliases::new();
-    for line in &views.text {
-        let found = renamings(language, line);
-        let is_new = |(alias, _): &(String, String)| !aliases.contains_key(alias);
-        let watched = |(_, name): &(String, String)| is_watched(language, name);
-        second.extend(found.into_iter().filter(is_new).filter(watched));
-    }
-    second.retain(|alias, name| alias != name && !name.starts_with(&format!("{alias}.")));
-    if !second.is_empty() {
         for line in views.code.iter_mut().chain(&mut views.text) {
-            replace_names(language, line, &second);
+            replace_names(language, line, &aliases);
         }
     }
 }
@@ -171,8 +162,10 @@ fn spell_out(language: SourceLanguage, line: &str) -> Option<String> {
         Php => (&CALLED, "$1("),
         _ => return None,
     };
-    let regex = pattern.regex().filter(|_| pattern.is_match(line))?;
-    Some(regex.replace_all(line, by).into_owned())
+    if !pattern.is_match(line) {
+        return None;
+    }
+    Some(pattern.regex()?.replace_all(line, by).into_owned())
 }
 
 /// The names that a line gives, each with what it stands for.
@@ -332,14 +325,21 @@ fn assignment(language: SourceLanguage, line: &str) -> Option<(String, String)> 
     }
 }
 
+/// What a pattern finds in a line; most lines do not match, which is faster to find out.
+fn captures<'t>(pattern: &Pattern, line: &'t str) -> Option<Captures<'t>> {
+    if !pattern.is_match(line) {
+        return None;
+    }
+    pattern.regex()?.captures(line)
+}
+
 fn capture<'t>(pattern: &Pattern, line: &'t str, part: usize) -> Option<&'t str> {
-    let found = pattern.regex()?.captures(line)?;
-    found.get(part).map(|it| it.as_str())
+    captures(pattern, line)?.get(part).map(|it| it.as_str())
 }
 
 /// An alias and its name, as parts of what a pattern finds; without an alias, the last part of the name.
 fn pair(pattern: &Pattern, line: &str, alias: usize, name: usize) -> Option<(String, String)> {
-    let found = pattern.regex()?.captures(line)?;
+    let found = captures(pattern, line)?;
     let name = found.get(name)?.as_str();
     let alias = found.get(alias).map(|it| it.as_str());
     let last = || name.rsplit(['.', '\\']).next().unwrap_or(name);
@@ -349,9 +349,6 @@ fn pair(pattern: &Pattern, line: &str, alias: usize, name: usize) -> Option<(Str
 /// Replaces whole names that are no members of something else.
 fn replace_names(language: SourceLanguage, line: &mut String, aliases: &Aliases) {
     static NAME: Pattern = Pattern::new(r"\$?[\p{L}_][\p{L}\p{N}_$]*");
-    if aliases.is_empty() {
-        return;
-    }
     let Some(regex) = NAME.regex() else { return };
     let mut replaced = String::with_capacity(line.len());
     let mut end = 0;

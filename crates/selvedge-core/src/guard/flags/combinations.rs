@@ -21,6 +21,8 @@ struct Combination {
     text: Pattern,
     /// Whether the text may be anywhere in the file, including unchanged lines.
     is_anywhere: bool,
+    /// Whether it is usual in a program, apart from libraries.
+    is_usual_in_programs: bool,
     what: &'static str,
 }
 
@@ -35,6 +37,7 @@ const fn detection(
         code: Pattern::new(code),
         text: Pattern::new(text),
         is_anywhere: false,
+        is_usual_in_programs: false,
         what: "compares its caller or the running program with names of tests",
     }
 }
@@ -47,7 +50,7 @@ const QUOTED_TEST: &str = concat!(
 
 const STARTS_ITSELF: &str = "starts its own program again or another one in its place, so the results of the tests may be those of another process";
 
-static COMBINATIONS: [Combination; 29] = [
+static COMBINATIONS: [Combination; 30] = [
     detection(
         Python,
         r"\binspect\.(?:stack|currentframe|getouterframes)\s*\(|\bsys\._getframe\s*\(|\btraceback\.(?:extract|format|walk)_stack\s*\(",
@@ -112,11 +115,9 @@ static COMBINATIONS: [Combination; 29] = [
     detection(
         Python,
         r"\.__(?:module|qualname|name)__\b|\bco_(?:filename|name|qualname)\b",
-        concat!(
-            r"['\x22](?:(?:[^'\x22]*[^A-Za-z'\x22])?(?:[Tt]ests?)|[^'\x22]*[a-z]Tests?)(?:[^a-z'\x22][^'\x22]*)?['\x22]",
-            r"|['\x22]<locals>['\x22]"
-        ),
+        QUOTED_TEST,
     ),
+    detection(Python, r"\.__qualname__\b", r"['\x22]<locals>['\x22]"),
     // Installed, or run from its sources.
     detection(
         Python,
@@ -153,6 +154,7 @@ static COMBINATIONS: [Combination; 29] = [
         ),
         text: Pattern::new(r"['\x22`](?:node:)?assert(?:/strict)?['\x22`]|['\x22`]chai['\x22`]"),
         is_anywhere: true,
+        is_usual_in_programs: false,
         what: "replaces a part of the assertion library, so passing tests are not evidence",
     },
     Combination {
@@ -161,6 +163,7 @@ static COMBINATIONS: [Combination; 29] = [
         code: Pattern::new(r"__attribute__\s*\(\(.*\b(?:constructor|destructor)\b"),
         text: Pattern::new(r"\b(?:_?exit|_Exit|quick_exit)\s*\("),
         is_anywhere: false,
+        is_usual_in_programs: false,
         what: "ends the process before the checks have finished",
     },
     Combination {
@@ -169,6 +172,7 @@ static COMBINATIONS: [Combination; 29] = [
         code: Pattern::new(r"\b(?:on_exit|atexit|at_quick_exit)\s*\("),
         text: Pattern::new(r"\b(?:_exit|_Exit|quick_exit)\s*\("),
         is_anywhere: true,
+        is_usual_in_programs: false,
         what: "ends the process before the checks have finished",
     },
     Combination {
@@ -179,6 +183,7 @@ static COMBINATIONS: [Combination; 29] = [
             r"\b(?:_exit|_Exit|quick_exit)\s*\(\s*(?:[^1-9E)\s]|EXIT_SUCCESS)|\b(?:sig)?longjmp\s*\(",
         ),
         is_anywhere: true,
+        is_usual_in_programs: false,
         what: "ends the process with success when an assertion fails",
     },
     Combination {
@@ -191,6 +196,7 @@ static COMBINATIONS: [Combination; 29] = [
             r"\.(?:on|once|addListener|prependListener)\s*\(\s*['\x22`](?:exit|beforeExit)['\x22`]",
         ),
         is_anywhere: false,
+        is_usual_in_programs: false,
         what: "replaces the exit status of the checks",
     },
     Combination {
@@ -199,6 +205,7 @@ static COMBINATIONS: [Combination; 29] = [
         code: Pattern::new(r"\bexec\.Command(?:Context)?\s*\(|\b(?:StartProcess|ForkExec)\s*\("),
         text: Pattern::new(r"\bos\.(?:Args\b|Executable\s*\()|/proc/self/"),
         is_anywhere: true,
+        is_usual_in_programs: true,
         what: STARTS_ITSELF,
     },
     Combination {
@@ -207,6 +214,7 @@ static COMBINATIONS: [Combination; 29] = [
         code: Pattern::new(r"\bCommand::new\s*\("),
         text: Pattern::new(r"\bcurrent_exe\s*\(|\benv::args(?:_os)?\s*\(|/proc/self/"),
         is_anywhere: false,
+        is_usual_in_programs: true,
         what: STARTS_ITSELF,
     },
     Combination {
@@ -215,6 +223,7 @@ static COMBINATIONS: [Combination; 29] = [
         code: Pattern::new(r"\.exec\s*\(\s*\)"),
         text: Pattern::new(r"\bCommandExt\b"),
         is_anywhere: true,
+        is_usual_in_programs: true,
         what: STARTS_ITSELF,
     },
     Combination {
@@ -223,6 +232,7 @@ static COMBINATIONS: [Combination; 29] = [
         code: Pattern::new(r"\b(?:_exit|_Exit|quick_exit)\s*\(\s*[^1-9E)\s-]"),
         text: Pattern::new(r"\bwait(?:pid|id|3|4)?\s*\("),
         is_anywhere: true,
+        is_usual_in_programs: true,
         what: STARTS_ITSELF,
     },
 ];
@@ -254,7 +264,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
                 && combination.code.is_match(code)
                 && (is_everywhere || is_near())
         };
-        let is_usual = combination.what == STARTS_ITSELF && is_program;
+        let is_usual = combination.is_usual_in_programs && is_program;
         let found = added.iter().filter(|_| !is_usual).filter(is_flagged);
         flags.extend(found.map(|line| {
             Flag::new(
