@@ -435,13 +435,11 @@ fn missing_caches(places: &SandboxPaths, workspace: &Path) -> impl Iterator<Item
 
 /// The names of the common caches, and of those that tools need that the files of the workspace are for.
 fn needed_caches(places: &SandboxPaths, workspace: &Path) -> Vec<&'static str> {
-    let entries = fs::read_dir(workspace).into_iter().flatten().flatten();
-    let names: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
-    let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
+    let names = names_in(workspace);
     let seeds = places.seeds().into_iter();
     let needed = seeds.filter(|(_, endings)| {
-        let is_needed = |name: &str| endings.iter().any(|ending| name.ends_with(ending));
-        names.iter().any(|name| is_needed(name))
+        let is_needed = |name: &String| endings.iter().any(|ending| name.ends_with(ending));
+        names.iter().any(is_needed)
     });
     let downloads: Vec<PathBuf> = needed.map(|(path, _)| path).collect();
     let is_needed = |cache: &ToolCache| {

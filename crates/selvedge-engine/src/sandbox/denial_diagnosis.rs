@@ -354,6 +354,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn folder_that_cannot_be_created_is_no_missing_file() {
+        let root = tempfile::tempdir().unwrap();
+        let line = |path: &str| {
+            let path = root.path().join(path);
+            format!(
+                "Error: ENOENT: no such file or directory, mkdir '{}'",
+                path.display()
+            )
+        };
+        assert!(cannot_create_folder(&line(".xo-cache")));
+        assert!(!cannot_create_folder(&line("missing/folder")));
+        assert!(!cannot_create_folder(
+            &line(".xo-cache").replace("mkdir", "open")
+        ));
+    }
+
+    #[test]
     fn read_only_places_may_be_relative() {
         let line = "/bin/sh: 1: cannot create node_modules/x: Read-only file system";
         assert_eq!(subjects_in(line), [] as [PathBuf; 0]);
