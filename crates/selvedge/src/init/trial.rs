@@ -7,7 +7,6 @@ use std::time::Duration;
 use selvedge_core::model::{
     CheckReport, CheckStatus, Failure, FailureKind, FailureSource, StepKind,
 };
-
 use selvedge_digest::strip_escapes;
 
 use super::diagnosis::{
@@ -300,7 +299,8 @@ fn find_container(proposal: &Proposal, tried: &[TriedProposal]) -> Option<String
 
 /// Tries the proposals one after the other: they share caches and would distort each other's durations. If one cannot be
 /// used, its alternatives are tried, too; a check that fails is tried with the variables that CI sets for it. If none can
-/// be used, the first one without evidence of tests becomes a plain command. The caller provides `run`, because only the engine starts processes.
+/// be used, the first one without evidence of tests becomes a plain command. The caller provides `run`, because only the
+/// engine starts processes.
 pub(crate) async fn try_proposals(
     proposals: Vec<Proposal>,
     mut run: impl AsyncFnMut(&Proposal) -> Trial,

@@ -124,7 +124,10 @@ fn fixed_variables(table: &Node) -> Vec<(String, String)> {
         let is_word = name
             .chars()
             .all(|it| it.is_ascii_alphanumeric() || it == '_');
-        is_word && !name.starts_with(|it: char| it.is_ascii_digit()) && !name.contains("COLOR")
+        is_word
+            && !name.is_empty()
+            && !name.starts_with(|it: char| it.is_ascii_digit())
+            && !name.contains("COLOR")
     };
     let is_fixed =
         |value: &str| value.len() <= MAX_VALUE_BYTES && !value.contains(['$', '\'', '\n', '\0']);
