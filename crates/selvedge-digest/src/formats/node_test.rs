@@ -133,17 +133,14 @@ impl NodeTestParser {
             self.message = true;
             return LineClaim::Evidence;
         }
-        if !result.has("time") {
-            // Other runners use the same marks.
+        if !result.has("fraction") {
+            // Other runners use the same marks, without times or with whole milliseconds.
             return LineClaim::NotMine;
         }
         self.close_run(findings);
         let skipped = result.has("skip") || &result["mark"] == "﹣";
         let outcome = TestOutcome::unfailed(skipped);
-        // Others print whole milliseconds.
-        if result.has("fraction") {
-            self.tree.add(line.indent(), id, Some(outcome));
-        }
+        self.tree.add(line.indent(), id, Some(outcome));
         LineClaim::Ignore
     }
 

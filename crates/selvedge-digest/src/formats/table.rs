@@ -141,7 +141,7 @@ pub(super) static TABLE: &[FormatRow] = &[
         "#   Failed|# Looks like|(less |All tests success|Test Summary Report|Files=|Result: ",
         LOCATION.with(FAIL).with(ERROR),
     ),
-    blocks::<ava::AvaFormat>("ava", "✘|✔|─|- [|Uncaught exception", NONE),
+    blocks::<ava::AvaFormat>("ava", "✘|✖|✔|─|- [|Uncaught exception", NONE),
     blocks::<karma::KarmaFormat>(
         "karma",
         "Chrome|Firefox|Safari|IE |Headless|Phantom|WebKit|Mobile|Edge|Opera",

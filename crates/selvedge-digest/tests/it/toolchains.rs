@@ -90,6 +90,7 @@ recorded! {
     yamllint => 1,
     deno_lint => 1,
     ava_seven => 1,
+    ava_three => 1,
     automake => 2,
     automake_verbose => 2,
     phpunit_testdox_nine => 2,
