@@ -5,18 +5,15 @@ mod keys;
 mod webdriver;
 
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use self::webdriver::WebDriverSession;
 use crate::polling::Polling;
 use crate::test_env::{SpawnedProgram, TestEnv};
+use crate::watched_value::WAIT_TIMEOUT;
 
 pub use keys::BrowserKey;
-
-/// How long a condition on a page may take to become true.
-const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A browser with one window. It ends with the environment.
 #[derive(Debug)]
@@ -237,7 +234,7 @@ fn start_driver(env: &TestEnv) -> (SpawnedProgram, u16) {
         let driver = env
             .command("chromedriver")
             .args(["--port=0", "--log-level=SEVERE"])
-            .timeout(Duration::from_mins(5))
+            .timeout(WAIT_TIMEOUT)
             .spawn();
         if !driver.try_wait_for_stdout(announcement) {
             continue;

@@ -3,10 +3,8 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
 
-/// How long a test waits for a request.
-const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
+use crate::watched_value::WAIT_TIMEOUT;
 
 /// A server that passes requests to the test.
 #[derive(Debug)]
@@ -54,7 +52,7 @@ impl HttpReceiver {
     /// Waits for the next request.
     #[track_caller]
     pub fn next_request(&self) -> ReceivedRequest {
-        let request = self.requests.recv_timeout(REQUEST_TIMEOUT);
+        let request = self.requests.recv_timeout(WAIT_TIMEOUT);
         request.expect("a request")
     }
 

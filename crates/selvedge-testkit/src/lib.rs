@@ -61,3 +61,4 @@ pub use scripted_acp::ScriptedAcpAgent;
 pub use test_env::{
     CommandOutput, Invocation, RunningProcess, SpawnedProgram, TestEnv, assert_contains,
 };
+pub use watched_value::WAIT_TIMEOUT;

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::watched_value::WAIT_TIMEOUT;
+
 /// Pauses between the calls of a condition. A loop without pauses would take a core from what it waits for.
 #[derive(Debug)]
 pub struct Polling {
@@ -48,10 +50,10 @@ impl Polling {
 ///
 /// # Panics
 ///
-/// After the timeout, with the description of the condition.
+/// After [`WAIT_TIMEOUT`], with the description of the condition.
 #[track_caller]
-pub fn wait_until(what: &str, timeout: Duration, mut condition: impl FnMut() -> bool) {
-    let mut polling = Polling::new(timeout);
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let mut polling = Polling::new(WAIT_TIMEOUT);
     while !condition() {
         assert!(polling.pause(), "never so: {what}");
     }

@@ -32,7 +32,11 @@ const MAX_TASKS: usize = 500;
 /// A change that writes nothing. Its answer has the same form as that of any other change.
 const NO_CHANGE: TaskChange = TaskChange::Lease(LeaseInput::Tick);
 
-const REUSE_EPOCHS: &str = "UPDATE task SET epoch = epoch - 1 WHERE state = 'queued' AND epoch > 0";
+/// In the transaction that makes a task assignable again, because an assignment may follow at once.
+const REUSE_EPOCHS: &str =
+    "CREATE TRIGGER IF NOT EXISTS epoch_is_reused AFTER UPDATE OF state ON task
+    WHEN NEW.state = 'queued' AND OLD.state <> 'queued' AND NEW.epoch > 0
+    BEGIN UPDATE task SET epoch = NEW.epoch - 1 WHERE task_no = NEW.task_no; END";
 
 const SKIP_LOG: &str = r#"DROP TRIGGER IF EXISTS log_is_kept;
     DELETE FROM log WHERE event = '{"type":"accepted"}'"#;
@@ -64,11 +68,15 @@ impl FaultyStore {
         rules: LeaseRules,
         mutant: Mutant,
     ) -> Result<Self, HubStoreError> {
-        Ok(Self {
+        let store = Self {
             inner: SqliteHub::open(&file, StoreSettings { rules })?,
             file,
             mutant,
-        })
+        };
+        if mutant == Mutant::DoubleGrant {
+            store.run_sql(REUSE_EPOCHS)?;
+        }
+        Ok(store)
     }
 
     /// Changes the database behind the real store.
@@ -214,9 +222,6 @@ impl Queue for FaultyStore {
                     }
                     _ => {}
                 }
-            }
-            if self.mutant == Mutant::DoubleGrant {
-                self.run_sql(REUSE_EPOCHS)?;
             }
             self.inner.assign_tasks(poll_requests).await
         })

@@ -11,7 +11,7 @@ use super::process::ManagedProcess;
 use super::workers::{Cluster, FailpointTrigger};
 
 /// How long a hub may take until it listens.
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// A hub of the cluster.
 #[derive(Debug)]

@@ -13,10 +13,13 @@ use crate::cluster::{ChaosError, Cluster};
 pub use mutants::{ScenarioResult, run_mutant_scenario};
 pub use round::{RoundResult, run_round};
 
+/// How long a scenario waits for anything that must happen: far longer than it takes on a busy machine.
+const STEP_TIMEOUT: Duration = Duration::from_mins(2);
+
 /// Number of occurrences of each event, by its description.
 pub type EventCounts = BTreeMap<String, u64>;
 
-/// Waits until all tasks are in a terminal state, at most for `patience`; then up to three seconds
+/// Waits until all tasks are in a terminal state, at most for `patience`; then for as long
 /// until no worker holds a task. Reads all tasks once more, kills all processes, and checks the
 /// history.
 async fn drain_and_check(
@@ -38,7 +41,8 @@ async fn drain_and_check(
     }
     fleet.restart_dead().await?;
     let mut holdings = fleet.client.worker_holdings().await?;
-    for _ in 0..60 {
+    let until = tokio::time::Instant::now() + patience;
+    while tokio::time::Instant::now() < until {
         if holdings.iter().all(|(_, tasks)| tasks.is_empty()) {
             break;
         }
@@ -60,7 +64,8 @@ fn is_over(state: &str) -> bool {
 /// Waits until a task is in one of the states `wanted`.
 async fn wait_for_state(fleet: &Cluster, task: &str, wanted: &[&str]) -> Result<(), ChaosError> {
     let mut last = String::new();
-    for _ in 0..600 {
+    let until = tokio::time::Instant::now() + STEP_TIMEOUT;
+    while tokio::time::Instant::now() < until {
         if let Ok(states) = fleet.client.list_tasks().await
             && let Some((_, state)) = states.into_iter().find(|(id, _)| id == task)
         {

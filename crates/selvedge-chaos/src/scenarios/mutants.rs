@@ -5,15 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{drain_and_check, wait_for_state};
+use super::{STEP_TIMEOUT, drain_and_check, wait_for_state};
 use crate::check::Violation;
 use crate::cluster::{
     ChaosError, Cluster, ClusterNode, Database, FsyncShim, RoundSettings, TaskTemplate,
 };
 use crate::mutant::Mutant;
-
-/// How long a scenario waits for a call to the provider.
-const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The result of a scenario.
 #[derive(Debug)]
@@ -66,7 +63,7 @@ async fn run_scenario(
     let patience = if of == Mutant::ForgetRequeued && has_mutant {
         Duration::from_secs(4)
     } else {
-        Duration::from_secs(30)
+        STEP_TIMEOUT
     };
     match of {
         Mutant::ForgetKeys => {
@@ -121,7 +118,7 @@ async fn submit_only_task(
 
 /// Waits for the n-th call to the provider; returns the index of the worker that it came from.
 async fn wait_for_call(fleet: &Cluster, nth: usize) -> Result<usize, ChaosError> {
-    if !fleet.provider.wait_for_calls(nth, CALL_TIMEOUT).await {
+    if !fleet.provider.wait_for_calls(nth, STEP_TIMEOUT).await {
         return Err(format!("call {nth} never came").into());
     }
     let ledger = fleet.provider.ledger();

@@ -23,7 +23,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 
 /// The timeout of everything that is expected to happen.
-pub(crate) const TEST_TIMEOUT: Duration = Duration::from_mins(1);
+pub(crate) const TEST_TIMEOUT: Duration = selvedge_testkit::WAIT_TIMEOUT;
 
 pub(crate) struct TestHub {
     pub(crate) host: String,

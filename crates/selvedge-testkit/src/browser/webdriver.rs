@@ -1,12 +1,9 @@
 //! A WebDriver client: JSON over HTTP on loopback. An error response fails the test, except in
 //! `try_post`.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-/// How long a call may take; the first one starts the browser.
-const CALL_TIMEOUT: Duration = Duration::from_mins(1);
+use crate::watched_value::WAIT_TIMEOUT;
 
 /// A WebDriver session.
 pub(super) struct WebDriverSession {
@@ -33,7 +30,7 @@ impl WebDriverSession {
             .build();
         let client = reqwest::Client::builder()
             .no_proxy()
-            .timeout(CALL_TIMEOUT)
+            .timeout(WAIT_TIMEOUT)
             .build();
         let mut wire = Self {
             runtime: runtime.expect("a runtime"),

@@ -7,12 +7,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use selvedge_testkit::{CommandOutput, Invocation, Polling, TestEnv, wait_until};
 
 use crate::fixtures::env_with_repo;
-use crate::tools::PATIENCE;
 
 const PACKAGES: &str = "SELVEDGE_E2E_PACKAGES";
 const PROGRAMS: &str = "SELVEDGE_E2E_DIST_PROGRAMS";
@@ -59,7 +58,7 @@ fn tool(env: &TestEnv, program: &str) -> Invocation {
         .unwrap_or_else(|| {
             panic!("`{program}` is missing: run the suite by `cargo xtask e2e dist::`")
         });
-    env.command(file).env("PATH", path).timeout(PATIENCE)
+    env.command(file).env("PATH", path)
 }
 
 /// Asserts that a demo ended with a verdict.
@@ -154,11 +153,7 @@ fn checksums_cover_every_package() {
     let check = env
         .command("sha256sum")
         .args(["--check", "--strict", "SHA256SUMS"]);
-    check
-        .dir(&packages)
-        .timeout(PATIENCE)
-        .run()
-        .assert_success();
+    check.dir(&packages).run().assert_success();
     let listed = fs::read_to_string(packages.join("SHA256SUMS"))
         .unwrap()
         .lines()
@@ -337,9 +332,8 @@ fn npm_launcher_runs_without_install_scripts() {
         .command("node")
         .arg(&launcher)
         .args(["verify", "--check", &check])
-        .timeout(PATIENCE)
         .spawn();
-    wait_until("the check has started", PATIENCE, || started.exists());
+    wait_until("the check has started", || started.exists());
     running.terminate();
     running.wait().assert_code(143);
 
@@ -375,7 +369,7 @@ impl Registry {
             .args(["--listen", &address, "--config"])
             .arg(folder.join("config.yaml"))
             .spawn();
-        let mut polling = Polling::new(Duration::from_mins(2));
+        let mut polling = Polling::new(selvedge_testkit::WAIT_TIMEOUT);
         while std::net::TcpStream::connect(&address).is_err() {
             assert!(polling.pause(), "no registry: {}", server.stdout());
         }
@@ -423,7 +417,7 @@ fn debian_package_installs_and_runs_the_demo() {
         .arg(format!("--root={}", root.display()))
         .arg("--install")
         .arg(&package);
-    install.timeout(PATIENCE).run().assert_success();
+    install.run().assert_success();
     assert_demo(&env.command(root.join("usr/bin/selvedge")).arg("demo").run());
     report(".deb", &root.join("usr"), began);
     for file in [
@@ -481,7 +475,7 @@ fn attestation_is_that_of_the_source_tree() {
     let state = tempfile::tempdir().unwrap();
     let verify = env.selvedge(["attest", "verify"]).arg(&statement);
     let verify = verify.dir(repository()).env("XDG_STATE_HOME", state.path());
-    verify.timeout(PATIENCE).run().assert_success();
+    verify.run().assert_success();
     let other = env.selvedge(["attest", "verify"]).arg(&statement);
     other.run().assert_code(1);
     let text = fs::read_to_string(&statement).unwrap();

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use selvedge_testkit::{Invocation, SpawnedProgram, TestEnv};
 
 use crate::fixtures::{env_with_repo, program};
-use crate::tools::PATIENCE;
 
 const BUCKET: &str = "files";
 /// The only key that the store accepts.
@@ -28,7 +27,6 @@ impl ObjectStoreServer {
         let server = server
             .args(["--no-vhost-buckets", "--configure-bucket", BUCKET])
             .env("PATH", std::env::var_os("PATH").unwrap())
-            .timeout(PATIENCE)
             .spawn();
         server.wait_for_stdout("listening on");
         server.wait_for_stdout("\n");
@@ -74,7 +72,6 @@ fn hub(env: &TestEnv, store: &ObjectStoreServer, bucket: &str, key: &str) -> Inv
         .args(["--s3-bucket", bucket, "--s3-endpoint", &store.url])
         .args(["--s3-prefix", "hub", "--s3-credentials-file"])
         .arg(keys_file)
-        .timeout(PATIENCE)
 }
 
 #[test]
@@ -101,10 +98,7 @@ fn files_of_tasks_are_in_the_object_store() {
     let url = stdout.split_whitespace().last().unwrap().to_owned();
     let client = |args: &[&str], token: &str| {
         let command = env.selvedge(args).env("SELVEDGE_HUB", &url);
-        command
-            .arg("--token-file")
-            .arg(env.root().join(token))
-            .timeout(PATIENCE)
+        command.arg("--token-file").arg(env.root().join(token))
     };
     let token = env.root().join("worker.token");
     let added = [

@@ -30,9 +30,7 @@ impl EndlessCommand {
     }
 
     pub(crate) fn wait_for_start(&self) {
-        wait_until("the heartbeat has begun", Duration::from_mins(5), || {
-            self.heartbeat.exists()
-        });
+        wait_until("the heartbeat has begun", || self.heartbeat.exists());
     }
 
     pub(crate) fn assert_nothing_left(&self) {

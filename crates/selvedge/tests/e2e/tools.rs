@@ -1,12 +1,8 @@
 //! Settings of compilers and test runners in a hermetic environment: their homes and output folders.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use selvedge_testkit::{CommandOutput, Invocation, TestEnv};
-
-/// The timeout of a program on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The homes of toolchains, and Go's cache.
 pub(crate) fn with_homes(run: Invocation) -> Invocation {
@@ -20,8 +16,7 @@ pub(crate) fn with_homes(run: Invocation) -> Invocation {
     // for checks if it exists.
     let go_cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("go-cache");
     std::fs::create_dir_all(&go_cache).unwrap();
-    run.timeout(PATIENCE)
-        .env_inherit("RUSTUP_TOOLCHAIN")
+    run.env_inherit("RUSTUP_TOOLCHAIN")
         .env("GOCACHE", go_cache)
         .env("CARGO_TERM_COLOR", "never")
 }

@@ -1,8 +1,6 @@
 //! Usage limits of a subscription, as the real programs report them: the run waits until they are reset, and uses no
 //! retry.
 
-use std::time::Duration;
-
 use selvedge_testkit::{ModelScript, ModelServer, ScriptedTurn, TestEnv};
 use serde_json::json;
 
@@ -15,7 +13,6 @@ fn assert_waits(env: &TestEnv, server: &ModelServer, agent: &str) {
     let out = env
         .selvedge(command.iter().chain(&more))
         .env("TEST_LOGIN", "sk-ant-oat01-dummy")
-        .timeout(Duration::from_mins(5))
         .run();
     out.assert_code(0);
     assert_eq!(out.json()["verification_attempts"], 1);

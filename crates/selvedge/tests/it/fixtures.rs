@@ -1,6 +1,6 @@
 //! Shared fixtures: an environment with a repository, and agents that are shell scripts.
 
-use selvedge_testkit::{CommandOutput, TestEnv};
+use selvedge_testkit::{CommandOutput, TestEnv, wait_until};
 
 /// A repository with one commit; all files of the program are in one temporary directory.
 pub(crate) fn env_with_repo() -> TestEnv {
@@ -29,16 +29,10 @@ pub(crate) fn prompt(env: &TestEnv, attempt_number: u32) -> String {
     std::fs::read_to_string(env.root().join("prompts").join(attempt_number.to_string())).unwrap()
 }
 
-/// Waits until a file exists; panics after a minute.
+/// Waits until a file exists; panics after the timeout.
 #[track_caller]
 pub(crate) fn wait_for(path: &std::path::Path) {
     wait_until(&path.display().to_string(), || path.exists());
-}
-
-/// Waits until a condition holds; panics after a minute.
-#[track_caller]
-pub(crate) fn wait_until(what: &str, condition: impl FnMut() -> bool) {
-    selvedge_testkit::wait_until(what, std::time::Duration::from_mins(1), condition);
 }
 
 /// Whether an optional program can be started; if not, the test is skipped, or fails in CI.

@@ -2,12 +2,11 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::time::Duration;
 
-use selvedge_testkit::{Polling, SpawnedProgram, TestEnv};
+use selvedge_testkit::{Polling, SpawnedProgram, TestEnv, wait_until};
 use serde_json::{Value, json};
 
-use crate::fixtures::{agent, env_with_repo, run_json, wait_until};
+use crate::fixtures::{agent, env_with_repo, run_json};
 
 /// A session with the server. A named pipe keeps its standard input open between requests.
 struct Session {
@@ -66,7 +65,7 @@ impl Session {
     fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.start_request(method, params);
         self.server.wait_for_stdout(&format!("\"id\":{id}"));
-        let mut polling = Polling::new(Duration::from_mins(1));
+        let mut polling = Polling::new(selvedge_testkit::WAIT_TIMEOUT);
         loop {
             let output = self.server.stdout();
             let complete = output

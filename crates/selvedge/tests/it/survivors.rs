@@ -4,7 +4,9 @@
 
 use serde_json::Value;
 
-use crate::fixtures::{agent, env_with_repo, wait_until};
+use selvedge_testkit::wait_until;
+
+use crate::fixtures::{agent, env_with_repo};
 
 /// Ways to start a program that outlives its parent. All of them keep the standard output open.
 const KINDS: [(&str, &str); 4] = [

@@ -19,7 +19,7 @@ pub(crate) fn env_with_repo() -> TestEnv {
 /// Starts the dashboard; it ends with the environment.
 pub(crate) fn serve(env: &TestEnv) -> Ui {
     let program = env.selvedge(["ui", "--format", "json"]);
-    let program = program.timeout(std::time::Duration::from_mins(5)).spawn();
+    let program = program.spawn();
     program.wait_for_stdout("}\n");
     let output: Value = serde_json::from_str(program.stdout().trim()).unwrap();
     let link = output["link"].as_str().unwrap().to_owned();

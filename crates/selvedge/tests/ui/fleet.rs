@@ -1,7 +1,6 @@
 //! A hub with workers that are connected to it.
 
 use std::io::{Read, Write};
-use std::time::Duration;
 
 use selvedge_testkit::{Browser, SpawnedProgram, TestEnv};
 use serde_json::{Value, json};
@@ -23,7 +22,7 @@ impl DashboardHub {
             args.extend(["--agents", agents]);
         }
         let program = env.selvedge(args);
-        let program = program.timeout(Duration::from_mins(5)).spawn();
+        let program = program.spawn();
         program.wait_for_stdout("listening on ");
         program.wait_for_stdout("\n");
         let stdout = program.stdout();
@@ -54,7 +53,6 @@ impl DashboardHub {
             .arg(env.root().join(name))
             .arg("--allow-path")
             .arg(env.work_dir())
-            .timeout(Duration::from_mins(5))
             .spawn();
         worker.wait_for_stderr("connected");
         worker

@@ -387,7 +387,7 @@ pub(super) async fn audit_log_records_who_did_what_and_is_never_changed(fixture:
     assert_eq!(older, all[2..4]);
     let after = all[3].seq;
     // On a server that other tests use, entries may appear with a delay.
-    let mut polling = Polling::new(std::time::Duration::from_mins(1));
+    let mut polling = Polling::new(selvedge_testkit::WAIT_TIMEOUT);
     let newer = loop {
         let newer = entries(store.as_ref(), AuditOrder::OldestFirst { after }, 2).await;
         if newer.len() == 2 || !polling.pause_async().await {

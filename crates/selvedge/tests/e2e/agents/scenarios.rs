@@ -1,9 +1,8 @@
 //! The scenarios of every agent, run by the real `selvedge run`.
 
-use std::time::Duration;
-
 use selvedge_testkit::{
     Invocation, ModelScript, ModelServer, RecordedRequest, ReplySource, ScriptedTurn, TestEnv,
+    WAIT_TIMEOUT,
 };
 use serde_json::json;
 
@@ -12,8 +11,6 @@ use crate::corrected::{self, CHECK, TASK, configure};
 use crate::fixtures::env_with_repo;
 use crate::slow::EndlessCommand;
 
-/// The timeout of a run: some agents start slowly on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(5);
 /// How often an agent may repeat a failed API request within an attempt.
 const RETRIES: usize = 2;
 
@@ -35,7 +32,7 @@ impl TestedAgent {
 
     fn run(&self, env: &TestEnv, more: &[&str]) -> Invocation {
         let fixed = ["run", TASK, "--agent", self.name, "--check", CHECK];
-        env.selvedge(fixed.iter().chain(more)).timeout(PATIENCE)
+        env.selvedge(fixed.iter().chain(more))
     }
 }
 
@@ -173,7 +170,7 @@ pub(super) fn killed_during_model_request(agent: &TestedAgent) {
     let server = ModelServer::start(script);
     agent.connect(&env, &server);
     let child = agent.run(&env, &[]).spawn();
-    let request = server.wait_for_request(0, PATIENCE);
+    let request = server.wait_for_request(0, WAIT_TIMEOUT);
     assert!(request.is_some(), "waited in vain");
     child.kill();
     child.wait().assert_code(137);
@@ -184,7 +181,7 @@ pub(super) fn killed_during_model_request(agent: &TestedAgent) {
 
 fn assert_resumes(env: &TestEnv) {
     let resume = env.selvedge(["resume", "--format", "json"]);
-    let out = resume.timeout(PATIENCE).run();
+    let out = resume.run();
     out.assert_code(0);
     assert_eq!(out.json()["outcome"], "verified");
     assert_eq!(out.json()["verification_attempts"], 1);

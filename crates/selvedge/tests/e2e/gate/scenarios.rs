@@ -1,7 +1,5 @@
 //! The scenarios of every agent.
 
-use std::time::Duration;
-
 use selvedge_testkit::{
     CommandOutput, ModelScript, ModelServer, ScriptedTurn, TestEnv, wait_until,
 };
@@ -10,8 +8,6 @@ use serde_json::Value;
 use super::{GateScene, GatedAgent};
 use crate::fixtures::env_with_repo;
 
-/// The timeout of a session: some agents start slowly on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(5);
 const PROMPT: &str = "Extend the answer in the file `answer`.";
 
 /// A project whose check passes while `answer` contains 42.
@@ -50,9 +46,9 @@ impl GatedAgent {
         prompt: &str,
         is_settled: impl Fn() -> bool,
     ) -> CommandOutput {
-        let out = (self.start)(scene, prompt).timeout(PATIENCE).run();
+        let out = (self.start)(scene, prompt).run();
         out.assert_code(0);
-        wait_until("the session has ended", PATIENCE, is_settled);
+        wait_until("the session has ended", is_settled);
         out
     }
 
@@ -203,11 +199,11 @@ pub(super) fn two_sessions(agent: &GatedAgent) {
     let server = ModelServer::start(script);
     let scene = agent.set_up(&env, &server);
     let sessions = ["First: extend the answer.", "Second: write a note."];
-    let started = sessions.map(|prompt| (agent.start)(&scene, prompt).timeout(PATIENCE).spawn());
+    let started = sessions.map(|prompt| (agent.start)(&scene, prompt).spawn());
     for session in started {
         session.wait().assert_code(0);
     }
-    wait_until("both sessions have ended", PATIENCE, || has_ended(&env, 2));
+    wait_until("both sessions have ended", || has_ended(&env, 2));
     let runs = runs(&env);
     assert!(
         runs.iter().all(|run| run["outcome"] == "verified"),

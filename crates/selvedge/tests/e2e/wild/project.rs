@@ -8,7 +8,7 @@ use selvedge_testkit::{CommandOutput, Invocation, TestEnv};
 use serde::Deserialize;
 
 use crate::archives::{Archive, Registry, write};
-use crate::tools::{PATIENCE, with_homes, with_registries};
+use crate::tools::{with_homes, with_registries};
 
 /// Excluded from commits, in addition to what the project itself ignores.
 const GITIGNORE: &str = "\n__pycache__/\n.pytest_cache/\n*.egg-info/\n.venv/\nnode_modules/\n/target/\n/build/\n\
@@ -181,5 +181,5 @@ pub(super) fn shell(env: &TestEnv, command: &str) -> CommandOutput {
 
 /// The homes of toolchains and the registries.
 pub(super) fn with_machine(run: Invocation, env: &TestEnv) -> Invocation {
-    with_registries(with_homes(run), env).timeout(PATIENCE)
+    with_registries(with_homes(run), env)
 }

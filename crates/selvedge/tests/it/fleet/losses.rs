@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use super::fixture::HubFixture;
-use crate::fixtures::{wait_for, wait_until};
+use selvedge_testkit::wait_until;
+
+use crate::fixtures::wait_for;
 
 /// Records its attempt in a ledger, then waits for the file `go`.
 pub(super) const WAITS: &str = r#"echo "$SELVEDGE_RUN_NUMBER" >> "$root/ledger"

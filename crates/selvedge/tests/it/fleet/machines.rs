@@ -4,7 +4,9 @@ use std::path::Path;
 
 use super::fixture::HubFixture;
 use super::losses::WAITS;
-use crate::fixtures::{wait_for, wait_until};
+use selvedge_testkit::wait_until;
+
+use crate::fixtures::wait_for;
 
 /// Writes the settings of another machine and returns the directory for `XDG_CONFIG_HOME`.
 fn machine(fleet: &HubFixture, name: &str, program: &Path) -> String {

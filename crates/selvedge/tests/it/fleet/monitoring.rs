@@ -5,11 +5,11 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 
-use selvedge_testkit::{SpawnedProgram, TestEnv};
+use selvedge_testkit::{SpawnedProgram, TestEnv, wait_until};
 use serde_json::Value;
 
 use super::fixture::HubFixture;
-use crate::fixtures::{env_with_repo, wait_until};
+use crate::fixtures::env_with_repo;
 
 /// Sends a request to a hub; returns the whole response.
 fn request(url: &str, path: &str, headers: &[(&str, &str)]) -> String {

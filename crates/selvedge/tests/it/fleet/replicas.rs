@@ -1,10 +1,10 @@
 //! Several hubs on one PostgreSQL database, and a database that goes away.
 
-use selvedge_testkit::Postgres;
+use selvedge_testkit::{Postgres, wait_until};
 
 use super::fixture::HubFixture;
 use super::losses::{WAITS, ledger};
-use crate::fixtures::{env_with_repo, wait_for, wait_until};
+use crate::fixtures::{env_with_repo, wait_for};
 
 #[test]
 fn replicas_share_workers_and_events() {

@@ -9,7 +9,9 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use super::fixture::SandboxFixture;
-use crate::fixtures::{make_executable, wait_for, wait_until};
+use selvedge_testkit::wait_until;
+
+use crate::fixtures::{make_executable, wait_for};
 
 const IMAGE: &str = "localhost/selvedge-test";
 

@@ -2,7 +2,9 @@
 
 use super::fixture::SandboxFixture;
 use super::on_all;
-use crate::fixtures::{make_executable, wait_for, wait_until};
+use selvedge_testkit::wait_until;
+
+use crate::fixtures::{make_executable, wait_for};
 
 const KINDS: [(&str, &str); 3] = [
     ("background", "sleep 600 &"),
@@ -68,7 +70,8 @@ fn session_is_cleaned_up_after_its_supervisor_is_killed(fixture: &SandboxFixture
     resumed.assert_success();
 }
 
-/// Programs that end at once have their own exit codes.
+/// Programs that end at once have their own exit codes. Every time: the exit could be reported before
+/// anybody waits for it.
 fn session_reports_exits_of_short_programs(fixture: &SandboxFixture) {
     let checks = ["false", "true", "sh -c 'exit 3'"].repeat(8);
     let mut run = vec!["verify", "--format", "json"];

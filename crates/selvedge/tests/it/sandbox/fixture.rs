@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use landlock::{ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
-use selvedge_testkit::{TestEnv, is_available};
+use selvedge_testkit::{TestEnv, is_available, wait_until};
 use serde_json::Value;
 
 use super::containers::Engine;
-use crate::fixtures::{make_executable, wait_until};
+use crate::fixtures::make_executable;
 
 /// The content of files that must stay hidden in the sandbox.
 pub(crate) const SECRET: &str = "s3cret-of-the-home";
