@@ -1,10 +1,13 @@
 //! A real browser for the tests of the dashboard: Debian's Chromium, driven by chromedriver over
 //! WebDriver. Both run in the test's own environment. Offers only what those tests need.
+//!
+//! Chromium's headless shell is the same engine without the processes and windows of a desktop browser, which take most
+//! of the time; it is used where it is installed.
 
 mod keys;
 mod webdriver;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -271,10 +274,22 @@ fn capabilities(profile: &Path) -> Value {
         "--window-size=1280,900",
         profile.as_str(),
     ];
-    json!({ "capabilities": { "alwaysMatch": {
+    let mut capabilities = json!({ "capabilities": { "alwaysMatch": {
         "browserName": "chrome",
         "goog:chromeOptions": { "args": arguments },
         "goog:loggingPrefs": { "performance": "ALL", "browser": "ALL" },
         "unhandledPromptBehavior": "ignore",
-    } } })
+    } } });
+    if let Some(shell) = find_in_path("chromium-headless-shell") {
+        let wanted = &mut capabilities["capabilities"]["alwaysMatch"];
+        wanted["browserName"] = "chrome-headless-shell".into();
+        wanted["goog:chromeOptions"]["binary"] = shell.display().to_string().into();
+    }
+    capabilities
+}
+
+fn find_in_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let mut files = std::env::split_paths(&path).map(|folder| folder.join(program));
+    files.find(|file| file.is_file())
 }

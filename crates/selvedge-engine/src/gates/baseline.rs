@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 use super::baseline_cache::BaselineCache;
 use super::check_runner::{CheckDeadline, VerificationContext, millis};
 use super::trees::{VerificationTrees, run_blocking};
-use super::verification::{check_reports, run_steps};
+use super::verification::{check_reports, denied_paths, run_steps};
 use super::verification_room::OpenVerificationRoom;
 use super::written_files::{FilesBeforeChecks, WrittenFiles};
-use crate::activity::{Activity, Progress};
+use crate::activity::Progress;
 use crate::check_error::CheckError;
 use crate::workspace::Workspace;
 
@@ -73,17 +73,12 @@ impl BaselineRun<'_> {
         let mut context = self.context.clone();
         loop {
             let (denied, taken) = self.run_once(&context, began, progress, cancel).await?;
-            let Some(room) = self.room.filter(|_| !denied.is_empty()) else {
+            let Some(room) = self.room else {
                 return Ok(taken);
             };
-            let copied = room.copy_tools(denied).await?;
-            if copied.is_empty() {
+            if !room.copy_tools(denied, progress).await? {
                 return Ok(taken);
             }
-            progress.on_activity(Activity::Note(format!(
-                "running the checks with a copy of {}, because they write to it",
-                copied.join(", ")
-            )));
             context.supervisor = room.supervisor();
         }
     }
@@ -113,8 +108,7 @@ impl BaselineRun<'_> {
         };
         let deadline = CheckDeadline::new(began + self.limit);
         let findings = run_steps(context, self.steps, &deadline, progress, cancel).await?;
-        let denied = findings.iter().filter_map(|it| it.read_only.clone());
-        let denied: BTreeSet<PathBuf> = denied.collect();
+        let denied = denied_paths(&findings);
         let checks = check_reports(self.steps, findings, context.supervisor.redactor())?;
         let mut written = Vec::new();
         if let Some(((trees, tree), before)) = self.start.zip(before) {

@@ -255,7 +255,12 @@ async fn run_checks(
     let ((findings, mut written, is_settled), changed, originals) = futures_util::try_join!(
         async {
             let before = verification.capture_files(trees.as_ref(), files).await?;
-            let findings = run_steps(&place, steps, &deadline, progress, cancel).await?;
+            let findings = match (&trees, &verification.verification_room) {
+                (None, Some(room)) => {
+                    run_steps_in_room(&place, room, steps, &deadline, progress, cancel).await?
+                }
+                _ => run_steps(&place, steps, &deadline, progress, cancel).await?,
+            };
             let (mut written, mut is_same) = (BTreeSet::new(), false);
             if let (Some(before), Some(trees)) = (before, trees.as_ref()) {
                 let steps = place.with_setup(steps);
@@ -573,6 +578,33 @@ pub(super) async fn run_steps(
         }
     }
     Ok(findings)
+}
+
+/// Runs every check in a room that belongs to no run; again with a copy of installed tools if a check has to write them.
+/// The room of a run has such copies from its baseline.
+async fn run_steps_in_room(
+    place: &VerificationContext,
+    room: &OpenVerificationRoom,
+    steps: &[Step],
+    deadline: &CheckDeadline,
+    progress: &dyn Progress,
+    cancel: &CancellationToken,
+) -> Result<Vec<CheckOutcome>, CheckError> {
+    let mut place = place.clone();
+    loop {
+        let findings = run_steps(&place, steps, deadline, progress, cancel).await?;
+        if !room.copy_tools(denied_paths(&findings), progress).await? {
+            return Ok(findings);
+        }
+        room.refresh_copied_tools().await?;
+        place.supervisor = room.supervisor();
+    }
+}
+
+/// The paths that checks could not write although they had to.
+pub(super) fn denied_paths(findings: &[CheckOutcome]) -> BTreeSet<PathBuf> {
+    let denied = findings.iter().filter_map(|it| it.read_only.clone());
+    denied.collect()
 }
 
 /// Number of checks of a group that run at once. The machine's limit is read from files, so it is queried only for

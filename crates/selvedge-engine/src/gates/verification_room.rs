@@ -120,15 +120,35 @@ impl OpenVerificationRoom {
         self.supervisor_with(self.verification_room.mounts())
     }
 
-    /// Copies tool folders from now on instead of mounting them; returns those that were not copied before.
+    /// From now on, copies the tool folders that checks could not write although they had to, instead of mounting them.
+    /// Returns whether it does so for the first time: then the checks have to run again.
     pub(super) async fn copy_tools(
         &self,
-        folders: BTreeSet<PathBuf>,
-    ) -> Result<Vec<String>, CheckError> {
+        denied: BTreeSet<PathBuf>,
+        progress: &dyn Progress,
+    ) -> Result<bool, CheckError> {
+        if denied.is_empty() {
+            return Ok(false);
+        }
         let room = self.verification_room.clone();
-        let copy = move |_: &Workspace| room.copy_tools(&folders);
+        let copy = move |_: &Workspace| room.copy_tools(&denied);
         let what = "cannot copy installed tools";
-        run_blocking(self.verification_room.workspace(), what, copy).await
+        let copied = run_blocking(self.verification_room.workspace(), what, copy).await?;
+        if !copied.is_empty() {
+            progress.on_activity(Activity::Note(format!(
+                "running the checks with a copy of {}, because they write to it",
+                copied.join(", ")
+            )));
+        }
+        Ok(!copied.is_empty())
+    }
+
+    /// Replaces the copied tool folders by new copies. Entering a tree does so, too.
+    pub(super) async fn refresh_copied_tools(&self) -> Result<(), CheckError> {
+        let room = self.verification_room.clone();
+        let refresh = move |_: &Workspace| room.refresh_tools();
+        let what = "cannot copy installed tools";
+        run_blocking(self.verification_room.workspace(), what, refresh).await
     }
 
     /// Supervisor that starts a setup in the room, without the workspace's installed tools.

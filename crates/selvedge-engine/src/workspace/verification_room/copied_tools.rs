@@ -65,6 +65,11 @@ impl VerificationRoom {
         Ok(())
     }
 
+    /// Replaces the copies by new ones while the tree stays entered.
+    pub(crate) fn refresh_tools(&self) -> Result<(), WorkspaceError> {
+        self.refresh_copied_tools(&self.state())
+    }
+
     /// Replaces the copies by new ones, except for tools that were installed in the room.
     pub(super) fn refresh_copied_tools(
         &self,

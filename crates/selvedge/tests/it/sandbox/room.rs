@@ -189,6 +189,20 @@ fn room_copies_tools_that_checks_write(fixture: &SandboxFixture) {
     assert_contains(reason, &["`node_modules`", "[setup] run"]);
 }
 
+/// `init` tries a check in the same way as a run.
+fn init_copies_tools_that_checks_write(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write(".gitignore", "node_modules\n");
+    env.write("node_modules/tool/run.sh", "echo x > made\n");
+    env.write("Makefile", "test:\n\tcd node_modules/tool && sh run.sh\n");
+    env.commit("A project");
+    let out = env.selvedge(["init", "--dry-run"]).run();
+    out.assert_success();
+    assert_contains(&out.stderr, &["with a copy of node_modules"]);
+    assert_contains(&out.stdout, &["\nrun = \"make test\""]);
+    assert!(!env.work_dir().join("node_modules/tool/made").exists());
+}
+
 /// The room of each tree starts with the build output from before the agent, whatever an earlier run of the
 /// checks has written.
 fn room_is_reset_between_runs_of_checks(fixture: &SandboxFixture) {
@@ -475,6 +489,7 @@ super::in_rooms!(
     room_shows_original_tests_as_committed,
     room_omits_folders_of_added_tests,
     room_copies_tools_that_checks_write,
+    init_copies_tools_that_checks_write,
     room_replaces_a_folder_with_build_output,
     room_resets_caches_of_build_results,
     room_protects_the_workspace_from_checks,
