@@ -374,7 +374,8 @@ fn is_subtest(id: &str, whole: &str) -> bool {
 /// `example.com/shop/cart`, or `example.com/shop/cart [example.com/shop/cart.test]`, or `shop [shop.test]`.
 fn is_package(text: &str) -> bool {
     let (path, test) = text.split_once(' ').unwrap_or((text, "["));
-    let is_path = path.contains(['/', '.']) && !path.contains("://") && test.starts_with('[');
+    let is_import = path.contains(['/', '.']) && !path.contains(':') && !path.starts_with('/');
+    let is_path = is_import && test.starts_with('[');
     is_path || is_word(path) && test.starts_with('[') && test.ends_with(".test]")
 }
 

@@ -49,6 +49,7 @@ mod maven;
 mod meson;
 mod mix;
 mod nextest;
+mod node_error;
 mod node_test;
 mod numbered_list;
 mod nunit;

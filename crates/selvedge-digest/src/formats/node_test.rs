@@ -4,12 +4,15 @@
 //! Other runners print trees of ticks, too, so results in the tree count only once the totals follow.
 
 use super::location::{is_foreign, parse_colon_frame};
+use super::node_error::{NodeError, NodeErrorReader};
 use super::prelude::*;
 use crate::findings::TestRuns;
 
 const TOOL: &str = "node:test";
 /// How deep groups may be nested.
 const GROUPS: usize = 64;
+/// How many errors of files are kept for the list of failures.
+const LOAD_ERRORS: usize = 100;
 
 /// Reads the spec reporter.
 #[derive(Debug, Default)]
@@ -22,6 +25,9 @@ pub(super) struct NodeTestParser {
     place: Option<(String, Option<u32>, Option<u32>)>,
     draft: Option<FailureBuilder>,
     message: bool,
+    error: NodeErrorReader,
+    /// The errors of files that could not be loaded, by the names of their results in the tree.
+    load_errors: Vec<(String, NodeError)>,
 }
 
 /// The tree of results, held until the totals identify the runner.
@@ -86,11 +92,14 @@ impl FormatParser for NodeTestParser {
         {
             return self.parse_result(&result, line, findings);
         }
+        if self.draft.is_none() {
+            self.error.parse_line(line.text, line.number);
+        }
         self.parse_body(line)
     }
 
     fn is_open(&self) -> bool {
-        self.draft.is_some()
+        self.draft.is_some() || self.error.is_open()
     }
 
     fn finish(&mut self, findings: &mut Findings) {
@@ -114,6 +123,7 @@ impl NodeTestParser {
             }
             return LineClaim::NotMine;
         }
+        let error = self.error.take();
         if &result["mark"] == "✖" {
             self.close(findings);
             // Without a place it is in the tree, and is repeated at the end.
@@ -124,13 +134,21 @@ impl NodeTestParser {
                 }
                 self.close_run(findings);
                 self.tree.add(line.indent(), id, None);
+                if let Some(error) = error.filter(|_| self.load_errors.len() < LOAD_ERRORS) {
+                    self.load_errors.push((id.to_owned(), error));
+                }
                 return LineClaim::Evidence;
             };
             findings.add_tool(TOOL);
             let mut draft = FailureBuilder::test(TOOL, id, line);
             draft.set_location(&file, at, column);
+            let known = self.load_errors.iter().position(|(file, _)| file == id);
+            let known = known.map(|index| self.load_errors.swap_remove(index));
+            self.message = known.is_none();
+            if let Some((_, error)) = known {
+                error.explain(&mut draft, findings);
+            }
             self.draft = Some(draft);
-            self.message = true;
             return LineClaim::Evidence;
         }
         if !result.has("fraction") {

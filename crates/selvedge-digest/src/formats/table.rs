@@ -134,7 +134,7 @@ pub(super) static TABLE: &[FormatRow] = &[
         "PHPUnit |Summary of|│|✘|✔|☢|↩|∅",
         CROSS.with(TICK),
     ),
-    row::<node_test::NodeTestParser>("node_test", "test at |ℹ|✔|✖|﹣|▶", CROSS.with(TICK)),
+    row::<node_test::NodeTestParser>("node_test", "test at |ℹ|✔|✖|﹣|▶|/|file:///|node:internal/", CROSS.with(TICK)),
     row::<tap::TapParser>("tap", "TAP version|ok|not ok|1..|Bail out!|# ", NONE),
     row::<prove::ProveParser>(
         "prove",

@@ -1,6 +1,7 @@
 //! The Test Anything Protocol, as node:test, tape, Perl's and many others' runners write it.
 
 use super::location::{is_foreign, parse_colon_frame};
+use super::node_error::{NodeError, NodeErrorReader};
 use super::prelude::*;
 use super::prove;
 use super::tap_comment::{apply_comment, is_total, parse_description};
@@ -43,6 +44,9 @@ pub(super) struct TapParser {
     is_consequence: bool,
     /// The draft's test is recorded when its own result is read.
     is_recorded: bool,
+    error: NodeErrorReader,
+    /// What explains the draft, if it is a file that could not be loaded.
+    load_error: Option<NodeError>,
 }
 
 /// A test that a comment announces before its results, as node-tap does: `# Subtest: name`. Its own result follows
@@ -163,6 +167,11 @@ impl FormatParser for TapParser {
             self.open_subtest(line.indent(), name);
             return LineClaim::Ignore;
         }
+        if let Some(comment) = text.strip_prefix("# ").filter(|_| self.is_between_tests())
+            && self.error.parse_line(comment, line.number)
+        {
+            return LineClaim::Ignore;
+        }
         if let Some(title) = self.title(text) {
             self.close(findings);
             self.close_titled(findings);
@@ -204,10 +213,16 @@ impl FormatParser for TapParser {
 impl TapParser {
     /// The title of a test in a comment between results; not below a failure, before its explanation has ended.
     fn title<'t>(&self, text: &'t str) -> Option<&'t str> {
-        let title = text.strip_prefix("# ").filter(|_| self.has_version)?;
-        let is_explained = self.draft.is_none() || self.yaml == TapYamlState::Ended;
+        let title = text
+            .strip_prefix("# ")
+            .filter(|_| self.is_between_tests())?;
         let is_other = title.starts_with("Subtest: ") || is_total(title) || title.trim() == "ok";
-        (is_explained && !is_other).then(|| title.trim_end())
+        (!is_other).then(|| title.trim_end())
+    }
+
+    /// Whether a comment belongs to no result that was read.
+    fn is_between_tests(&self) -> bool {
+        self.has_version && (self.draft.is_none() || self.yaml == TapYamlState::Ended)
     }
 
     /// Records the test whose title was read last.
@@ -260,6 +275,7 @@ impl TapParser {
         }
         self.numbered |= numbered;
         self.close(findings);
+        self.load_error = self.error.take();
         self.begun = true;
         self.count.points += u64::from(line.indent() == 0);
         let id = if id.is_empty() { line.body() } else { id };
@@ -457,9 +473,14 @@ impl TapParser {
     }
 
     fn close(&mut self, findings: &mut Findings) {
-        let Some(draft) = self.draft.take() else {
+        let load_error = self.load_error.take();
+        let Some(mut draft) = self.draft.take() else {
             return;
         };
+        let explains_nothing = draft.failure.message.as_deref() == Some("test failed");
+        if let Some(error) = load_error.filter(|_| explains_nothing) {
+            error.explain(&mut draft, findings);
+        }
         if std::mem::take(&mut self.is_consequence) {
             findings.mark_reported(draft.lines());
             return;

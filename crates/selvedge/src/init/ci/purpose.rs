@@ -91,7 +91,7 @@ const RUNNERS: [&str; 45] = [
 pub(in crate::init) const PACKAGE_MANAGERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
 
 /// Beginnings of commands that prepare a machine, or that publish.
-const NOT_CHECKS: [&str; 62] = [
+const NOT_CHECKS: [&str; 67] = [
     "test ",
     "[ ",
     "[[ ",
@@ -111,6 +111,11 @@ const NOT_CHECKS: [&str; 62] = [
     "wget ",
     "cd ",
     "echo ",
+    "printf ",
+    "tzutil ",
+    "choco ",
+    "winget ",
+    "ln ",
     "export ",
     "mkdir ",
     "rm ",
@@ -309,7 +314,18 @@ fn is_preparation(run: &str) -> bool {
             |part: &str| NOT_CHECK_PARTS.contains(&part) || NOT_CHECK_WORDS.contains(&part);
         words.any(|word| word.split(':').any(changes))
     };
+    // A command of the matrix is usually an installation.
+    let is_value_of_ci = || run.starts_with("${{") && run.ends_with("}}");
+    let is_powershell_assignment = || {
+        let target = run.strip_prefix('$').and_then(|it| it.split_once('='));
+        target.is_some_and(|(name, _)| {
+            let name = name.trim_end();
+            !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == ':')
+        })
+    };
     NOT_CHECKS.iter().any(|start| run.starts_with(start))
+        || is_value_of_ci()
+        || is_powershell_assignment()
         || words.iter().any(|word| NOT_CHECK_WORDS.contains(word))
         || STEP_OUTPUTS.iter().any(|file| run.contains(file))
         || words.iter().all(|word| is_assignment(word))

@@ -282,6 +282,10 @@ fn preparations_are_not_listed() {
 - run: jq . report.json
 - run: coverage xml
 - run: codecov --flags unit
+- run: printf 'https://example.org' | sudo tee /etc/apt/mirrors.txt
+- run: threads=`nproc`
+- run: $threads = (Get-CimInstance Win32_ComputerSystem).NumberOfLogicalProcessors
+- run: ${{ matrix.install }}
 - run: coverage run -m pytest
 ";
     let adopted = [".github/workflows/ci.yml: coverage run -m pytest"];
