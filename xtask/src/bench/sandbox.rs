@@ -120,7 +120,14 @@ impl WaitingCheck {
         let directory = selvedge.directory("waiting")?;
         let end = directory.join("end");
         crate::program::run(Command::new("mkfifo").arg(&end))?;
-        let mut verify = selvedge.command(&["verify", "--check", "cat end", "--dir"]);
+        let mut verify = selvedge.command(&[
+            "verify",
+            "--check",
+            "cat end",
+            "--verification-timeout",
+            "1h",
+            "--dir",
+        ]);
         verify
             .arg(&directory)
             .env("SELVEDGE_SANDBOX_BACKEND", "bubblewrap");
