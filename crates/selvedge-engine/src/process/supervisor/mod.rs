@@ -104,14 +104,17 @@ fn run_session(
     let watch = EventLoop::new(spec, pid, launched.init, tree, signals, control);
     let mut report = watch.run_until_empty();
     // No process is left in the sandbox.
+    let mut temporary = None;
     match resources.map(SandboxResources::remove) {
-        Some(Ok(temporary)) => *reusable = temporary,
+        Some(Ok(left)) => temporary = left,
         Some(Err(error)) => report = with_survivor(report, &error),
         None => {}
     }
     // The lock is released last.
     drop(lock);
     control.send_or_ignore(&report);
+    // Nobody waits for this: the main program prepares the next session in the meantime.
+    *reusable = temporary.and_then(TemporaryFolder::emptied);
     Ok(())
 }
 

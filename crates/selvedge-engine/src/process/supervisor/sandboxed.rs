@@ -77,14 +77,13 @@ pub(super) struct SandboxResources {
 
 impl SandboxResources {
     /// Removes all resources, the container before its temporary folder. Returns that folder if the next session can
-    /// use it.
+    /// use it once it is emptied.
     pub(super) fn remove(self) -> Result<Option<TemporaryFolder>, RemoveContainerError> {
         if let Some(container) = self.container {
             container.remove()?;
             return Ok(None);
         }
-        let reusable = self.is_reusable.then_some(self.temporary);
-        Ok(reusable.and_then(TemporaryFolder::emptied))
+        Ok(self.is_reusable.then_some(self.temporary))
     }
 }
 
