@@ -19,7 +19,7 @@ static ERROR: LinePattern = LinePattern::new(
 type ErrorPlace = (String, Option<u32>, Option<u32>);
 
 /// An error that ended a program.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct NodeError {
     message: String,
     /// In the program's own source, if it is known.

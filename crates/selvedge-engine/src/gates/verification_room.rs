@@ -146,7 +146,7 @@ impl OpenVerificationRoom {
     /// Replaces the copied tool folders by new copies. Entering a tree does so, too.
     pub(super) async fn refresh_copied_tools(&self) -> Result<(), CheckError> {
         let room = self.verification_room.clone();
-        let refresh = move |_: &Workspace| room.refresh_tools();
+        let refresh = move |_: &Workspace| room.refresh_copied_tools();
         let what = "cannot copy installed tools";
         run_blocking(self.verification_room.workspace(), what, refresh).await
     }

@@ -193,7 +193,7 @@ impl VerificationRoom {
         }
         self.record_start()?;
         let mut state = self.state();
-        self.refresh_copied_tools(&state)?;
+        self.refresh_copies(&state)?;
         state.entered = Some(start.clone());
         Ok(())
     }
@@ -313,7 +313,7 @@ impl VerificationRoom {
             }
             self.restore_build_output(&mut state)?;
             self.reset_results(&mut state)?;
-            self.refresh_copied_tools(&state)?;
+            self.refresh_copies(&state)?;
             mounts::remove_written(&self.folder)?;
         }
         let has_created =

@@ -18,8 +18,7 @@ pub(crate) fn env_with_repo() -> TestEnv {
 
 /// Starts the dashboard; it ends with the environment.
 pub(crate) fn serve(env: &TestEnv) -> Ui {
-    let program = env.selvedge(["ui", "--format", "json"]);
-    let program = program.spawn();
+    let program = env.selvedge(["ui", "--format", "json"]).spawn();
     program.wait_for_stdout("}\n");
     let output: Value = serde_json::from_str(program.stdout().trim()).unwrap();
     let link = output["link"].as_str().unwrap().to_owned();

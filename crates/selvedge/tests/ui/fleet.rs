@@ -21,8 +21,7 @@ impl DashboardHub {
         if !agents.is_empty() {
             args.extend(["--agents", agents]);
         }
-        let program = env.selvedge(args);
-        let program = program.spawn();
+        let program = env.selvedge(args).spawn();
         program.wait_for_stdout("listening on ");
         program.wait_for_stdout("\n");
         let stdout = program.stdout();

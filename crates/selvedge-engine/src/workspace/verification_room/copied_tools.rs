@@ -66,12 +66,12 @@ impl VerificationRoom {
     }
 
     /// Replaces the copies by new ones while the tree stays entered.
-    pub(crate) fn refresh_tools(&self) -> Result<(), WorkspaceError> {
-        self.refresh_copied_tools(&self.state())
+    pub(crate) fn refresh_copied_tools(&self) -> Result<(), WorkspaceError> {
+        self.refresh_copies(&self.state())
     }
 
     /// Replaces the copies by new ones, except for tools that were installed in the room.
-    pub(super) fn refresh_copied_tools(
+    pub(super) fn refresh_copies(
         &self,
         state: &VerificationRoomState,
     ) -> Result<(), WorkspaceError> {
