@@ -1,5 +1,6 @@
-//! Comparisons that are always true, by the function's header and body: the body returns a constant, or ignores the
-//! content of one of the objects.
+//! Comparisons that are always true, by the function's header and body: the body returns a constant, ignores the content
+//! of one of the objects, changes one of them, or holds either way. A value whose equality the language defines has no
+//! reason for another one.
 
 use regex::Regex;
 
@@ -23,6 +24,16 @@ static ALWAYS: Pattern = Pattern::new(concat!(
 static PYTHON_HEADER: Pattern = Pattern::new(
     r"\bdef\s+(\w+)\s*\(\s*(\w+)\s*,\s*(\w+)|\b(__eq__)\s*=\s*lambda\s+(\w+)\s*,\s*(\w+)\s*:",
 );
+/// The body of a function on the line of its header.
+static PYTHON_ONE_LINE: Pattern =
+    Pattern::new(r"\bdef\s+\w+\s*\(.*\)\s*(?:->[^:]+)?:[ \t]*(\S.*)$");
+/// A class of values whose equality the language defines.
+static STANDARD_VALUE: Pattern = Pattern::new(
+    r"^\s*class\s+\w+\s*\(\s*(?:\w+\s*,\s*)*(?:builtins\.|numbers\.|decimal\.|fractions\.)?(?:int|float|complex|bool|str|bytes|bytearray|tuple|list|dict|set|frozenset|Decimal|Fraction)\s*[,)]",
+);
+/// A comparison of two objects or their parts.
+static COMPARISON: Pattern = Pattern::new(r"([\w.*&\[\]]+)\s*([=!]=)=?\s*([\w.*&\[\]]+)");
+static ALTERNATIVE: Pattern = Pattern::new(r"\bor\b|\|\|");
 /// The name of the function that is an equality.
 static PYTHON_ALIAS: Pattern = Pattern::new(r"^\s+__eq__\s*=\s*(\w+)\s*$");
 static RUST_HEADER: Pattern =
@@ -118,10 +129,17 @@ fn blind_equalities(file: &ChangedLines<'_>, added: &[usize]) -> Vec<usize> {
                     || rest.contains("=>")
                     || code[*line].contains("lambda"))
         });
-        added.iter().any(|it| (*line..end).contains(it))
+        let is_new = added.iter().any(|it| (*line..end).contains(it));
+        let is_own_changed = || is_python && own.is_some_and(|own| assigns_to(&body, own));
+        let is_of_standard_value = || is_python && is_in_standard_value(file, *line);
+        is_new
             && can_hold
             && !(is_python && is_without_content(file, *line))
-            && (names.next().is_some_and(ignores) || is_own_ignored())
+            && (names.next().is_some_and(ignores)
+                || is_own_ignored()
+                || holds_either_way(&body)
+                || is_own_changed()
+                || is_of_standard_value())
     };
     (0..code.len())
         .filter(|line| !file.is_test_line(*line))
@@ -155,6 +173,39 @@ fn depends_on(code: &str, name: &str) -> bool {
     regex(r"\bNAME\b").is_none_or(|name| name.is_match(&rest))
 }
 
+/// Whether a body holds if two things are equal, and also if they are not.
+fn holds_either_way(body: &str) -> bool {
+    let Some(comparison) = COMPARISON.regex().filter(|_| ALTERNATIVE.is_match(body)) else {
+        return false;
+    };
+    let found = comparison.captures_iter(body);
+    let found: Vec<[String; 3]> = found
+        .map(|found| [1, 2, 3].map(|part| found[part].to_owned()))
+        .collect();
+    found.iter().any(|[left, sign, right]| {
+        found.iter().any(|[other_left, other_sign, other_right]| {
+            sign == "==" && other_sign == "!=" && left == other_left && right == other_right
+        })
+    })
+}
+
+/// Whether a body changes an object.
+fn assigns_to(body: &str, name: &str) -> bool {
+    let source = r"setattr(?:__)?\s*\(\s*NAME\b|\bNAME\.\w+\s*[-+*/|]?=[^=]|\bNAME\.__dict__\b.*=";
+    Regex::new(&source.replace("NAME", name)).is_ok_and(|regex| regex.is_match(body))
+}
+
+/// Whether a Python method is in a class of values whose equality the language defines.
+fn is_in_standard_value(file: &ChangedLines<'_>, method: usize) -> bool {
+    let code = &file.new.code;
+    let is_above = |at: &usize| {
+        !code[*at].trim().is_empty() && indent_of(&code[*at]) < indent_of(&code[method])
+    };
+    let class = (0..method).rev().find(is_above);
+    class
+        .is_some_and(|class| STANDARD_VALUE.is_match(&code[class]) && !code[class].contains("Enum"))
+}
+
 /// The body of a function whose header is on a line, with the line after its end.
 fn body_of(file: &ChangedLines<'_>, header: usize) -> Option<(usize, String)> {
     let code = &file.new.code;
@@ -162,6 +213,10 @@ fn body_of(file: &ChangedLines<'_>, header: usize) -> Option<(usize, String)> {
         if let Some((_, body)) = code[header].split_once("lambda") {
             let body = body.split_once(':').map_or("", |(_, body)| body);
             return Some((header + 1, body.to_owned()));
+        }
+        let one_line = PYTHON_ONE_LINE.regex()?.captures(&code[header]);
+        if let Some(body) = one_line.and_then(|found| found.get(1)) {
+            return Some((header + 1, body.as_str().to_owned()));
         }
         let indent = indent_of(&code[header]);
         let is_outside = |line: &String| !line.trim().is_empty() && indent_of(line) <= indent;
@@ -198,7 +253,7 @@ fn is_without_content(file: &ChangedLines<'_>, line: usize) -> bool {
         r"^\s*class\s+\w+\s*(?:\(\s*(?:object|Exception|Enum|Generic\[\w+\])?\s*\))?\s*:",
     );
     static CONTENT: Pattern = Pattern::new(
-        r"\bself\.\w+\s*(?::[^=]+)?=[^=]|^\s+\w+\s*:\s*\w|\b(?:setattr|__dict__|__slots__|__new__)\b",
+        r"\b\w+\.\w+\s*(?::[^=]+)?=[^=]|^\s+\w+\s*:\s*\w|\b(?:setattr|__dict__|__slots__|__new__)\b",
     );
     if file.language != SourceLanguage::Python {
         return false;

@@ -50,7 +50,7 @@ static INTROSPECTIONS: [Introspection; 9] = [
             r"\bsys\._getframe\s*\(|\b(?:inspect\.(?:stack|getouterframes)|(?:inspect\.)?currentframe)\s*\(|\.f_back\b|\btraceback\.(?:extract|format|walk)_stack\s*\(",
             r"|\bsys\.(?:modules|meta_path|path_hooks|_current_frames|__std(?:out|err|in)__)\b|\bgc\.get_(?:objects|referrers)\s*\(|\bfaulthandler\.is_enabled\s*\(",
             r"|\b(?:getLogger\s*\(\s*\)|logging\.root)\.handlers\b|\b__main__\.|\bos\.getppid\s*\(|\bpsutil\.Process\b|\bsys\.gettrace\s*\(",
-            r"|\btype\s*\(\s*sys\.std(?:in|out|err)\b|\bsys\.std(?:in|out|err)\.__class__|\bsys\.(?:__)?unraisablehook\b|\bthreading\.(?:__)?excepthook\b|\bwarnings\.filters\b|\blen\s*\(\s*os\.environ\b",
+            r"|\btype\s*\(\s*sys\.std(?:in|out|err)\b|\bsys\.std(?:in|out|err)\.__class__|\bsys\.(?:__)?unraisablehook\b|\bthreading\.(?:__)?excepthook\b|\bwarnings\.filters\b|\blen\s*\(\s*os\.environ\b|\bsys\.get(?:refcount|profile)\s*\(|\bthreading\.active_count\s*\(",
         ),
         r"/proc/(?:self|thread-self|\d|\{|%|['\x22])|['\x22]ps['\x22]\s*,|['\x22]ps\s+-|\bfind_spec\s*\(\s*['\x22](?:_?pytest|pluggy|unittest|nose)",
         r"\bsys\.modules\s*(?:\[|\.get\s*\(|\.pop\s*\().*__(?:name|module|package|class)__|__(?:name|module|package)__\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\s*\[[^\]]*\]\s*=[^=]|\bdel\s+sys\.modules\b",
@@ -60,7 +60,7 @@ static INTROSPECTIONS: [Introspection; 9] = [
         concat!(
             r"\bError\s*\([^)]*\)\s*\)?\.stack\b|\bcaptureStackTrace\b|\bprepareStackTrace\b|\bprocess\.(?:execArgv|ppid|title|mainModule|_getActiveHandles)\b",
             r"|\brequire\.(?:main|cache)\b|\bmodule\.(?:parent|children|constructor)\b|\bimport\.meta\b.*\b(?:MODE|DEV|PROD|SSR|TEST)\b|\bprocess\.listeners?(?:Count)?\s*\(",
-            r"|\bError\.stackTraceLimit\b|\bprocess\.(?:report|getActiveResourcesInfo|eventNames|argv0|domain)\b",
+            r"|\bError\.stackTraceLimit\b|\bprocess\.(?:report|getActiveResourcesInfo|eventNames|argv0|domain)\b|\b(?:executionAsyncId|triggerAsyncId|executionAsyncResource|eventLoopUtilization)\s*\(|\bnodeTiming\b",
             r"|\bObject\.(?:keys|entries|values|getOwnPropertyNames|getOwnPropertySymbols)\s*\(\s*(?:global|globalThis|require\.cache)\b|\bObject\.\w+\s*\(\s*process\.env\s*\)\.length\b",
         ),
         concat!(

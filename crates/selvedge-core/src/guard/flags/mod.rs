@@ -11,6 +11,7 @@ mod introspection;
 mod moved_code;
 mod replaced_parts;
 mod rules;
+mod source_search;
 mod suppressions;
 
 use std::collections::BTreeMap;
@@ -80,6 +81,7 @@ pub(super) fn inspect(
         flags.extend(combinations::flags(file, &added));
         flags.extend(introspection::flags(file, &added));
         flags.extend(replaced_parts::flags(file, &added));
+        flags.extend(source_search::flags(file, &added));
         flags.extend(suppressions::flags(file, &added, diagnostics));
         flags.extend(suppressions::unchecked(file, &changed, diagnostics));
         findings.extend(fold_flags(file.path, flags));
