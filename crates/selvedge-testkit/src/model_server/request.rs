@@ -87,12 +87,14 @@ impl RecordedRequest {
         self.messages().any(is_from_model) && !self.messages().any(is_played)
     }
 
-    /// Whether the request only asks for a title of the session, as OpenCode and Droid do.
+    /// Whether the request only asks for a title of the session, as OpenCode, Droid and Codex's ACP adapter do.
     pub(crate) fn is_title_request(&self) -> bool {
         let system = self.messages_of("system").map(message_text);
         let system = system.fold(String::new(), |all, text| all + &text);
         let marks = ["title generator", "generates concise session titles"];
+        let mut prompts = self.messages_of("user").map(message_text);
         marks.iter().any(|mark| system.contains(mark))
+            || prompts.any(|prompt| prompt.starts_with(TITLE_PROMPT))
     }
 
     /// The messages of the conversation, whatever the API calls them: messages, input or contents.
@@ -107,6 +109,9 @@ impl RecordedRequest {
             .filter(move |message| message["role"] == role)
     }
 }
+
+/// The beginning of a prompt that asks for a title.
+const TITLE_PROMPT: &str = "Your task is to generate a very short title";
 
 /// The end of the example conversation that aider puts before each of its own.
 const EXAMPLE_CONVERSATION_END: &str = "I switched to a new code base.";
