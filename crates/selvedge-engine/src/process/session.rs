@@ -103,7 +103,8 @@ impl Session {
     ) -> Result<PreparedSession, PrepareError> {
         if let Some(waiting) = supervisor.pool.take() {
             match Self::configure(waiting, supervisor, command).await {
-                // A supervisor that died while idle has not started anything: take another one.
+                // A supervisor that died, or still removes what the last session left, has not started anything: take
+                // another one.
                 Err(PrepareError::SupervisorLost) => {}
                 answer => return answer,
             }

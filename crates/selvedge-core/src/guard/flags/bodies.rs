@@ -75,7 +75,12 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     forged
         .chain(&blind)
         .map(|line| {
-            let what = "an equality that is always true makes assertions meaningless";
+            let is_python = file.language == SourceLanguage::Python;
+            let what = if is_python && is_in_standard_value(file, *line) {
+                "an equality that replaces that of a standard type can make assertions meaningless"
+            } else {
+                "an equality that is always true makes assertions meaningless"
+            };
             Flag::new(
                 Some(*line),
                 FindingKind::ForgedEquality,

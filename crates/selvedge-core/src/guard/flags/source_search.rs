@@ -12,12 +12,13 @@ use super::change::ChangedLines;
 use super::rules::is_entry;
 use crate::model::{FindingKind, FindingSeverity};
 
-/// Lists the files of a folder: all of them, or those of a pattern.
+/// Lists all files of a folder.
 static LISTS_ALL: Pattern = Pattern::new(concat!(
     r"\bos\.f?walk\b|\bos\.scandir\b|\b(?:listdir|scandir|iterdir|readdir(?:Sync)?|opendir(?:Sync)?|ReadDir|WalkDir|ParseDir|read_dir|walk_packages|iter_modules)\s*\(",
     r"|\bfilepath\.Walk\w*\s*\(|\bWalkDir::new\b|\b(?:Recursive)?DirectoryIterator\b|\bFilesystemIterator\b",
     r"|\bDir\.(?:each_child|children|entries|foreach)\b|\bFind\.find\b|\bFiles\.(?:walk|list|find|newDirectoryStream|walkFileTree)\b|\bn?ftw\s*\(",
 ));
+/// Lists the files whose names fit a pattern.
 static LISTS_PATTERN: Pattern =
     Pattern::new(r"\b[ri]?[gG]lob(?:Sync)?\s*\(|\bfilepath\.Glob\b|\bDir\.glob\b|\bDir\s*\[");
 static READS: Pattern = Pattern::new(concat!(
