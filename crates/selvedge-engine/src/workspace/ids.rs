@@ -29,6 +29,14 @@ impl BlobId {
         }
         Some(Self(id))
     }
+
+    pub(super) fn from_bytes(bytes: [u8; HEX_DIGITS / 2]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; HEX_DIGITS / 2] {
+        self.0
+    }
 }
 
 fn nibble(digit: u8) -> Option<u8> {

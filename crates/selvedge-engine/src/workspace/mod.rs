@@ -18,6 +18,7 @@ mod error;
 mod exclusions;
 mod extract;
 mod file_contents;
+mod file_records;
 mod file_stats;
 mod fingerprint;
 pub(crate) mod git;

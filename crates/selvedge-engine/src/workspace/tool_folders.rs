@@ -13,9 +13,9 @@ use super::Workspace;
 use super::dir_handle::DirHandle;
 use super::error::WorkspaceError;
 use super::exclusions::ExcludedPath;
+use super::file_records::{self, FileRecord};
 use super::fingerprint::FileFingerprint;
 use super::ids::{BlobHasher, BlobId};
-use super::inventory::{append_file_record, parse_file_record};
 use super::relative::RelativePath;
 use super::shadow;
 use crate::removal::remove_all;
@@ -58,24 +58,14 @@ const MAX_READ: u64 = 8 << 20;
 const MAX_TOTAL: u64 = 512 << 20;
 
 /// The first record; changed with the format.
-const FORMAT_HEADER: &[u8] = b"selvedge tool folders 1";
-
-/// A file or link of a tool folder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ToolFile {
-    fingerprint: FileFingerprint,
-    /// Whether an equal fingerprint means equal bytes.
-    is_settled: bool,
-    /// `None` if the file was too large to be read.
-    blob: Option<BlobId>,
-}
+const FORMAT_HEADER: &[u8] = b"selvedge tool folders 2";
 
 /// The files of all tool folders of a workspace at a moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ToolManifest {
     /// Tool folders, or single tool files in a folder that is otherwise covered.
     folders: BTreeSet<RelativePath>,
-    files: BTreeMap<RelativePath, ToolFile>,
+    files: BTreeMap<RelativePath, FileRecord>,
 }
 
 /// Differences of tool folders from a manifest.
@@ -173,7 +163,7 @@ impl ToolManifest {
                     .filter(|_| is_read)
                     .and_then(|reader| hash_entry(reader, &path, &fingerprint).ok());
                 total += fingerprint.size * u64::from(is_read);
-                ToolFile {
+                FileRecord {
                     fingerprint,
                     is_settled: fingerprint.is_settled_at(now),
                     blob,
@@ -191,7 +181,7 @@ impl ToolManifest {
         all.extend(folders.iter().map(|it| RelativePath::from(it.as_path())));
         let current = scan(dir, &all);
         let reader = DirHandle::open_root(dir).ok();
-        let is_same = |path: &RelativePath, recorded: &ToolFile| {
+        let is_same = |path: &RelativePath, recorded: &FileRecord| {
             let Some(fingerprint) = current.get(path) else {
                 return false;
             };
@@ -261,42 +251,26 @@ impl ToolManifest {
             bytes.push(0);
         }
         for (path, file) in &self.files {
-            append_file_record(
-                &mut bytes,
-                path,
-                &file.fingerprint,
-                file.is_settled,
-                file.blob.as_ref(),
-            );
+            file.append_to(&mut bytes, path);
         }
         bytes
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut records = bytes.strip_suffix(b"\0")?.split(|byte| *byte == 0);
-        if records.next()? != FORMAT_HEADER {
+        let mut rest = bytes;
+        if file_records::take_text(&mut rest)? != FORMAT_HEADER {
             return None;
         }
-        let (folder_count, file_count) = str::from_utf8(records.next()?).ok()?.split_once(' ')?;
+        let counts = str::from_utf8(file_records::take_text(&mut rest)?).ok()?;
+        let (folder_count, file_count) = counts.split_once(' ')?;
         let folder_count: usize = folder_count.parse().ok()?;
-        let folders: BTreeSet<RelativePath> = records
-            .by_ref()
-            .take(folder_count)
-            .map(RelativePath::from_bytes)
-            .collect();
-        let files: BTreeMap<_, _> = records
-            .map(|record| {
-                let (path, fingerprint, is_settled, blob) = parse_file_record(record)?;
-                Some((
-                    path,
-                    ToolFile {
-                        fingerprint,
-                        is_settled,
-                        blob,
-                    },
-                ))
-            })
-            .collect::<Option<_>>()?;
+        let mut folders = BTreeSet::new();
+        for _ in 0..folder_count {
+            folders.insert(RelativePath::from_bytes(file_records::take_text(
+                &mut rest,
+            )?));
+        }
+        let files = file_records::read_all(rest, Some)?;
         // Invariant: a manifest lists every file. In a truncated one, changed files would look like added ones.
         let is_complete =
             folders.len() == folder_count && Ok(files.len()) == file_count.parse::<usize>();
