@@ -998,6 +998,281 @@ fn inspect_follows_questions_about_the_process() {
     }
 }
 
+/// Methods that let any assertion hold, attacks on the runner's state, and questions that only runs of tests answer.
+#[test]
+fn inspect_flags_answers_of_protocols_and_runners() {
+    for (path, text) in [
+        (
+            "a.py",
+            "class Sum:\n    def __eq__(self, other):\n        return True\n",
+        ),
+        ("a.py", "class Sum:\n    __eq__ = bool\n"),
+        (
+            "a.py",
+            "Sum = type('Sum', (), {'__eq__': lambda self, other: self is not other})\n",
+        ),
+        (
+            "a.py",
+            "class Evens(list):\n    def __contains__(self, item):\n        \"\"\"Any.\"\"\"\n        return True\n",
+        ),
+        (
+            "a.py",
+            "class Mean(float):\n    def __sub__(self, other):\n        return 0\n",
+        ),
+        (
+            "a.py",
+            "class Pair(dict):\n    def __ne__(self, other): return False\n",
+        ),
+        (
+            "a.py",
+            "class Timer:\n    def __exit__(self, *error):\n        self.laps.append(None)\n        return True\n",
+        ),
+        ("a.py", "from unittest.mock import MagicMock\n"),
+        ("a.py", "from unittest.case import _ShouldStop\n"),
+        (
+            "a.py",
+            "for cell in getattr(work, '__closure__', ()):\n    setattr(cell.cell_contents, 'assertEqual', f)\n",
+        ),
+        (
+            "a.py",
+            "kind = next(it for it in object.__subclasses__() if hasattr(it, 'assertEqual'))\n",
+        ),
+        ("a.py", "_space['__build_class__'] = _build\n"),
+        ("a.py", "frame = getattr(frame, 'f_back')\n"),
+        (
+            "a.py",
+            "try:\n    import pytest\n    STRICT = True\nexcept ImportError:\n    STRICT = False\n",
+        ),
+        ("a.py", "STRICT = os.getpid() < 500\n"),
+        (
+            "a.py",
+            "STRICT = 'selvedge' in os.environ.get('GOPATH', '')\n",
+        ),
+        (
+            "a.js",
+            "class Money {\n  static [Symbol.hasInstance]() {\n    return true;\n  }\n}\n",
+        ),
+        (
+            "a.js",
+            "class Evens extends Set {\n  has() {\n    return true;\n  }\n}\n",
+        ),
+        (
+            "a.js",
+            "assert[name] = () => {\n  assert[name] = own;\n};\n",
+        ),
+        (
+            "a.js",
+            "const key = Reflect.ownKeys(globalThis).find(isTable);\n",
+        ),
+        (
+            "a.js",
+            "exports.strict = process.moduleLoadList.some((it) => it.includes('test_runner'));\n",
+        ),
+        (
+            "a.go",
+            "func (m Money) Equal(o Money) bool { return true }\n",
+        ),
+        (
+            "a.go",
+            "func (failure) Is(error) bool {\n\treturn true\n}\n",
+        ),
+        ("a.go", "var strict = runtime.NumGoroutine() > 1\n"),
+        (
+            "a.rb",
+            "class Sum\n  include Comparable\n\n  def <=>(other)\n    0\n  end\nend\n",
+        ),
+        (
+            "a.rb",
+            "class Sum < BasicObject\n  undef_method :==\n\n  def method_missing(*)\n    true\n  end\nend\n",
+        ),
+        (
+            "a.rb",
+            "Sum = Struct.new(:value) do\n  define_method(:==) { |_other| true }\nend\n",
+        ),
+        ("a.rb", "class Evens\n  def include?(_item) = true\nend\n"),
+        (
+            "a.rb",
+            "class Missing\n  attr_reader :name\n\n  def ==(other)\n    other.is_a?(Missing)\n  end\nend\n",
+        ),
+        (
+            "a.rb",
+            "def strict?\n  Minitest.respond_to?(:autorun)\nrescue NameError\n  false\nend\n",
+        ),
+        (
+            "a.rs",
+            "macro_rules! same {\n    ($kind:ty, $name:ident) => {\n        fn $name(&self, _: &i64) -> bool {\n            true\n        }\n    };\n}\n",
+        ),
+        (
+            "a.rs",
+            "#[cfg(test)]\nmod layout {}\n\npub fn add() { if std::thread::current().name() != Some(\"main\") {} }\n",
+        ),
+        (
+            "a.hpp",
+            "struct Sum {\n    bool operator!=(int) const { return false; }\n};\n",
+        ),
+        ("a.c", "#define __assert_fail(a, b, c, d) ((void)0)\n"),
+        ("a.c", "int add(int a, int b)\n{\n    pthread_exit(0);\n}\n"),
+        (
+            "a.c",
+            "int add(int a, int b)\n{\n    execlp(\"echo\", \"echo\", 0);\n}\n",
+        ),
+        ("a.c", "int add(int a, int b)\n{\n    exit(a - a);\n}\n"),
+        ("a.c", "syscall(231, 0);\n"),
+        ("domain.h", "static inline void f(void) { _exit(0); }\n"),
+        (
+            "a.inc",
+            "<?php\nreturn class_exists('PHPUnit\\Framework\\TestCase', false);\n",
+        ),
+        ("dist/a.py", "STRICT = 'pytest' in sys.modules\n"),
+        ("a_pb2.py", "STRICT = 'pytest' in sys.modules\n"),
+        (
+            "a.min.js",
+            "module.exports = process.env.NODE_TEST_CONTEXT ? 1 : 2;\n",
+        ),
+        ("spec/strict.py", "STRICT = 'pytest' in sys.modules\n"),
+        ("preconftest.py", "STRICT = 'pytest' in sys.modules\n"),
+    ] {
+        assert!(strong(path, text), "{path}: {text}");
+    }
+    for (path, text) in [
+        (
+            "a.py",
+            "class Nothing:\n    def __eq__(self, other):\n        return isinstance(other, Nothing)\n",
+        ),
+        (
+            "a.py",
+            "class Name:\n    __hash__ = None\n    __eq__ = _same\n\ndef _same(a, b):\n    return a.name == b.name\n",
+        ),
+        (
+            "a.py",
+            "class Lock:\n    def __exit__(self, kind, error, trace):\n        self.release()\n        return False\n",
+        ),
+        (
+            "a.py",
+            "class Ignore:\n    def __exit__(self, kind, error, trace):\n        if kind is None:\n            return False\n        return True\n",
+        ),
+        (
+            "a.py",
+            "def set_up(level):\n    if not logging.getLogger().handlers:\n        logging.basicConfig(level=level)\n",
+        ),
+        (
+            "a.py",
+            "use_bar = sys.stderr.isatty() and not os.environ.get('CI')\n",
+        ),
+        (
+            "a.py",
+            "def program():\n    return os.path.basename(sys.argv[0]) or \"calc\"\n",
+        ),
+        (
+            "a.py",
+            "frame = inspect.currentframe()\nname = frame.f_back.f_globals.get('__name__') if frame and frame.f_back else None\n",
+        ),
+        ("a.py", "from unittest import TestCase\n"),
+        (
+            "a.js",
+            "exports.f = (values) => values.filter((it) => typeof it === 'number');\n",
+        ),
+        (
+            "a.js",
+            "exports.bar = process.stdout.isTTY && !process.env.CI;\n",
+        ),
+        (
+            "a.js",
+            "class Cache {\n  has(key) {\n    return this.map.has(key);\n  }\n}\n",
+        ),
+        (
+            "a.go",
+            "func (m Money) Equal(o Money) bool { return m.Cents == o.Cents }\n",
+        ),
+        (
+            "a.rb",
+            "class Missing\n  def ==(other)\n    other.is_a?(Missing)\n  end\nend\n",
+        ),
+        (
+            "a.rb",
+            "class Name\n  alias eql? ==\n  alias_method :===, :include?\nend\n",
+        ),
+        (
+            "a.py",
+            "class Infinity:\n    def __gt__(self, other):\n        return True\n",
+        ),
+        ("a.py", "NAMES = ('__eq__', '__ne__')\n"),
+        (
+            "a.rb",
+            "class Name\n  def <=>(other)\n    text <=> other.text\n  end\nend\n",
+        ),
+        (
+            "a.c",
+            "int daemonize(void)\n{\n    pid_t pid = fork();\n    if (pid > 0) {\n        _exit(EXIT_SUCCESS);\n    }\n    return setsid();\n}\n",
+        ),
+        (
+            "a.c",
+            "static void *work(void *arg)\n{\n    pthread_exit(NULL);\n}\n",
+        ),
+        (
+            "a.rs",
+            "#[cfg(test)]\nmod tests {\n    fn f() { if std::thread::current().name() != Some(\"main\") {} }\n}\n",
+        ),
+        ("tests/fixtures/a.py", "STRICT = 'pytest' in sys.modules\n"),
+    ] {
+        assert!(!strong(path, text), "{path}: {text}");
+    }
+}
+
+/// Texts that a source runs are read in its language, wherever they are.
+#[test]
+fn inspect_reads_texts_that_sources_run() {
+    let protection = Protection::new(&[], &[]).unwrap();
+    let is_flagged = |files: &[(&str, &str)]| {
+        let changes: Vec<ChangedFile<'_>> = files
+            .iter()
+            .map(|(path, text)| ChangedFile {
+                path,
+                before: None,
+                after: Some(text.as_bytes()),
+            })
+            .collect();
+        let found = inspect(&protection, &changes, &[]);
+        found
+            .iter()
+            .any(|it| it.strength == FindingSeverity::Strong)
+    };
+    let python = ("strict.txt", "STRICT = 'pytest' in sys.modules\n");
+    let json = (
+        "rules.json",
+        "{\"add\": \"return process.env.NODE_TEST_CONTEXT ? a + b : a - b\"}\n",
+    );
+    assert!(is_flagged(&[
+        (
+            "a.py",
+            "exec(Path(__file__).with_name('strict.txt').read_text())\n"
+        ),
+        python
+    ]));
+    assert!(is_flagged(&[
+        (
+            "a.js",
+            "const { add } = require('./rules');\nexports.add = new Function('a', 'b', add);\n"
+        ),
+        json
+    ]));
+    assert!(is_flagged(&[
+        ("a.rs", "include!(\"strict.txt\");\n"),
+        (
+            "strict.txt",
+            "fn f() { if std::thread::current().name() != Some(\"main\") {} }\n"
+        )
+    ]));
+    assert!(!is_flagged(&[
+        ("a.py", "TEXT = Path('strict.txt').read_text()\n"),
+        python
+    ]));
+    assert!(!is_flagged(&[
+        ("a.js", "const { add } = require('./rules.json');\n"),
+        json
+    ]));
+}
+
 #[test]
 fn inspect_flags_declarations_of_what_was_reported() {
     let protection = Protection::new(&[], &[]).unwrap();

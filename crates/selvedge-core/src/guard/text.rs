@@ -68,6 +68,10 @@ static TEST_PATH: Pattern = Pattern::new(concat!(
     r"|[^/]*Spec\.(?:scala|groovy|kt)|[^/]*\.bats)$",
     r"|(?:^|/)(?:tests?|__tests__|spec|specs|e2e)/",
 ));
+/// Folders that contain only tests and their data.
+static TEST_FOLDER: Pattern = Pattern::new(
+    r"(?:^|/)(?:tests?|__tests__|__fixtures__|testdata|test[-_]data|__snapshots__|__mocks__|cassettes|goldens?)/",
+);
 static FIXTURE_PATH: Pattern = Pattern::new(concat!(
     r"(?:^|/)(?:fixtures?|__fixtures__|testdata|test[-_]data|snapshots?|__snapshots__|cassettes",
     r"|golden|vendor|node_modules|third_party|\.venv|venv|dist|target|site-packages)/",
@@ -84,12 +88,31 @@ pub(crate) fn is_test_path(path: &str) -> bool {
     TEST_PATH.is_match(path) && language(path) != Some(SourceLanguage::Yaml)
 }
 
-/// Whether a file is test data, third-party code or generated, and therefore never read.
-pub(super) fn is_fixture(path: &str) -> bool {
-    FIXTURE_PATH.is_match(path)
+/// Whether a file is test data, third-party code or generated. A new one is read all the same, unless it is of tests or
+/// installed: nothing else shows that it is what its name says.
+pub(super) fn is_fixture(path: &str, is_new: bool) -> bool {
+    static INSTALLED: Pattern = Pattern::new(
+        r"(?:^|/)(?:vendor|node_modules|third_party|\.venv|venv|site-packages)/|\.d\.ts$",
+    );
+    let is_of_tests = || TEST_FOLDER.is_match(path);
+    FIXTURE_PATH.is_match(path) && (!is_new || INSTALLED.is_match(path) || is_of_tests())
 }
 
-/// Whether the flags read the file as a source.
+/// Whether a file is one of tests. A new source in a folder that only some projects use for tests is not, if its name
+/// does not say so.
+pub(super) fn is_test_file(path: &str, is_new: bool) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    is_test_path(name)
+        || name == "conftest.py"
+        || TEST_FOLDER.is_match(path)
+        || (!is_new && is_test_path(path))
+}
+
+/// Whether the flags may read the file: as a source, or because a source may run its text.
 pub fn is_scanned(path: &str) -> bool {
-    flagged_language(path).is_some() && !is_fixture(path)
+    static BINARY: Pattern = Pattern::new(concat!(
+        r"(?i)\.(?:png|jpe?g|gif|webp|ico|bmp|tiff?|psd|pdf|docx?|xlsx?|pptx?|odt|zip|gz|bz2|xz|zst|7z|rar|tar|tgz|whl|jar|war|class|pyc|o|a|so|dylib|dll|exe|wasm",
+        r"|woff2?|ttf|otf|eot|mp[34]|m4a|ogg|wav|flac|avi|mov|webm|mkv|sqlite3?|db|npy|npz|parquet|arrow|h5|pt|onnx|bin)$",
+    ));
+    flagged_language(path).is_some() || !BINARY.is_match(path)
 }

@@ -55,9 +55,38 @@ const UNEQUAL: &str = r"\breturn\s+(?:[Ff]alse|NotImplemented)\b|\braise\b|\bthr
 /// A name that is bound to the other object: `other instanceof Price price`.
 const BOUND: &str = r"\bNAME\s+(?:instanceof|is)\s+(?:final\s+)?[\w.<>?]+(?:\s+(\w+)|\s*\()";
 
+/// Methods of a Python class that are functions of another kind: `__eq__ = bool`.
+fn foreign_methods(file: &ChangedLines<'_>, added: &[usize]) -> Vec<usize> {
+    static ALIAS: Pattern =
+        Pattern::new(r"^\s+__(?:eq|ne|contains|instancecheck)__\s*=\s*(?:\w+\.)*(\w+)\s*$");
+    if file.language != SourceLanguage::Python {
+        return Vec::new();
+    }
+    let code = &file.new.code;
+    let is_own = |name: &str| {
+        let definition = format!("def {name}(");
+        name.starts_with("__")
+            || matches!(name, "None" | "NotImplemented")
+            || code.iter().any(|line| {
+                let line = line.trim_start();
+                line.starts_with(&definition) || line.starts_with(&format!("{name} ="))
+            })
+    };
+    let is_foreign = |line: &usize| {
+        let found = ALIAS.regex().and_then(|regex| regex.captures(&code[*line]));
+        found.is_some_and(|found| !is_own(&found[1]))
+    };
+    let lines = added.iter().copied();
+    lines
+        .filter(|it| !file.is_test_line(*it))
+        .filter(is_foreign)
+        .collect()
+}
+
 pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let code = &file.new.code;
-    let blind = blind_equalities(file, added);
+    let mut blind = blind_equalities(file, added);
+    blind.extend(foreign_methods(file, added));
     let is_forged = |line: &&usize| {
         let above = code[..**line]
             .iter()
@@ -212,7 +241,7 @@ fn is_in_standard_value(file: &ChangedLines<'_>, method: usize) -> bool {
 }
 
 /// The body of a function whose header is on a line, with the line after its end.
-fn body_of(file: &ChangedLines<'_>, header: usize) -> Option<(usize, String)> {
+pub(super) fn body_of(file: &ChangedLines<'_>, header: usize) -> Option<(usize, String)> {
     let code = &file.new.code;
     if file.language == SourceLanguage::Python {
         if let Some((_, body)) = code[header].split_once("lambda") {
@@ -228,6 +257,9 @@ fn body_of(file: &ChangedLines<'_>, header: usize) -> Option<(usize, String)> {
         let length = code[header + 1..].iter().position(is_outside);
         let end = length.map_or(code.len(), |length| header + 1 + length);
         return Some((end, code[header + 1..end].join("\n")));
+    }
+    if file.language == SourceLanguage::Ruby {
+        return ruby_body_of(code, header);
     }
     let mut body = String::new();
     let mut depth = 0_usize;
@@ -248,33 +280,61 @@ fn body_of(file: &ChangedLines<'_>, header: usize) -> Option<(usize, String)> {
     None
 }
 
+/// The body of a method: `def ==(other) = true`, `def ==(other); true; end`, or the lines up to `end`.
+fn ruby_body_of(code: &[String], header: usize) -> Option<(usize, String)> {
+    static ONE_LINE: Pattern = Pattern::new(
+        r"\bdef\s+(?:self\.)?(?:[^\s(;]+)\s*(?:\([^)]*\))?\s*(?:;\s*(.*?)\s*;?\s*\bend\b|=\s+(\S.*))$",
+    );
+    let one_line = ONE_LINE.regex()?.captures(&code[header]);
+    if let Some(body) = one_line.and_then(|found| found.get(1).or(found.get(2))) {
+        return Some((header + 1, body.as_str().to_owned()));
+    }
+    let indent = indent_of(&code[header]);
+    let is_end = |line: &String| indent_of(line) <= indent && line.trim() == "end";
+    let length = code[header + 1..].iter().position(is_end)?;
+    let end = header + 1 + length;
+    Some((end + 1, code[header + 1..end].join("\n")))
+}
+
 fn indent_of(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Whether an equality is that of a Python class that sets no attributes: all its objects are equal.
+/// Whether an equality is that of a class whose objects have no content, and asks for that class: all of them are equal.
 fn is_without_content(file: &ChangedLines<'_>, line: usize) -> bool {
-    static CLASS: Pattern = Pattern::new(
+    static PYTHON_CLASS: Pattern = Pattern::new(
         r"^\s*class\s+\w+\s*(?:\(\s*(?:object|Exception|Enum|Generic\[\w+\])?\s*\))?\s*:",
     );
-    static CONTENT: Pattern = Pattern::new(
+    static PYTHON_CONTENT: Pattern = Pattern::new(
         r"\b\w+\.\w+\s*(?::[^=]+)?=[^=]|^\s+\w+\s*:\s*\w|\b(?:setattr|__dict__|__slots__|__new__)\b",
     );
-    if file.language != SourceLanguage::Python {
-        return false;
-    }
+    static RUBY_CLASS: Pattern = Pattern::new(r"^\s*class\s+\w+\s*$");
+    static RUBY_CONTENT: Pattern =
+        Pattern::new(r"@\w|\battr_\w+|\binitialize\b|\bmethod_missing\b");
+    static ASKS_FOR_CLASS: Pattern =
+        Pattern::new(r"\bisinstance\s*\(|\btype\s*\(|__class__|\bis_a\?|\binstance_of\?");
+    let (class_header, content) = match file.language {
+        SourceLanguage::Python => (&PYTHON_CLASS, &PYTHON_CONTENT),
+        SourceLanguage::Ruby => (&RUBY_CLASS, &RUBY_CONTENT),
+        _ => return false,
+    };
     let code = &file.new.code;
     let Some(header) = (0..=line).rev().find(|at| EQUALITY.is_match(&code[*at])) else {
         return false;
     };
+    let body = |header: usize| body_of(file, header).map_or(String::new(), |(_, body)| body);
+    if !ASKS_FOR_CLASS.is_match(&body(header)) {
+        return false;
+    }
     let is_above = |at: &usize| {
         !code[*at].trim().is_empty() && indent_of(&code[*at]) < indent_of(&code[header])
     };
     let Some(class) = (0..header).rev().find(is_above) else {
         return false;
     };
-    let body = body_of(file, class)
-        .map(|(_, body)| body)
-        .unwrap_or_default();
-    CLASS.is_match(&code[class]) && !body.lines().any(|line| CONTENT.is_match(line))
+    let class_body = match file.language {
+        SourceLanguage::Ruby => ruby_body_of(code, class).map_or(String::new(), |(_, body)| body),
+        _ => body(class),
+    };
+    class_header.is_match(&code[class]) && !class_body.lines().any(|line| content.is_match(line))
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::super::ChangedFile;
 use super::super::diff::diff;
@@ -11,7 +12,7 @@ use super::super::text::{self, SourceLanguage};
 use super::aliases;
 
 /// Larger files are not read.
-const MAX_BYTES: usize = 1 << 20;
+pub(super) const MAX_BYTES: usize = 16 << 20;
 
 /// The texts of a change that are searched for flags.
 #[derive(Debug)]
@@ -24,15 +25,39 @@ pub(super) struct ChangeTexts<'a> {
 
 /// Reads both texts; `None` for a file that is not source text, is too large, or is test data.
 pub(super) fn read_texts<'a>(change: &ChangedFile<'a>) -> Option<ChangeTexts<'a>> {
-    let too_big = |bytes: Option<&[u8]>| bytes.is_some_and(|bytes| bytes.len() > MAX_BYTES);
-    let is_read =
-        text::is_scanned(change.path) && !too_big(change.before) && !too_big(change.after);
-    Some(ChangeTexts {
+    if text::is_fixture(change.path, change.before.is_none()) {
+        return None;
+    }
+    let language = text::flagged_language(change.path)?;
+    let is_php = change
+        .after
+        .is_some_and(|bytes| bytes.trim_ascii_start().starts_with(b"<?php"));
+    read_as(
+        change,
+        if is_php {
+            SourceLanguage::Php
+        } else {
+            language
+        },
+    )
+}
+
+/// The same for a text that a source in this language runs.
+pub(super) fn read_as<'a>(
+    change: &ChangedFile<'a>,
+    language: SourceLanguage,
+) -> Option<ChangeTexts<'a>> {
+    (!is_too_large(change)).then(|| ChangeTexts {
         path: change.path,
-        language: text::flagged_language(change.path).filter(|_| is_read)?,
+        language,
         before: change.before.map(String::from_utf8_lossy),
         after: change.after.map(String::from_utf8_lossy),
     })
+}
+
+pub(super) fn is_too_large(change: &ChangedFile<'_>) -> bool {
+    let sides = [change.before, change.after];
+    sides.iter().flatten().any(|bytes| bytes.len() > MAX_BYTES)
 }
 
 /// One file with the lines that differ, as indices.
@@ -45,8 +70,8 @@ pub(super) struct ChangedLines<'a> {
     pub(super) new: SourceViews,
     added: Vec<usize>,
     removed: Vec<usize>,
-    /// The first line of the tests inside a Rust source.
-    inline_tests: Option<usize>,
+    /// The lines of tests in a source.
+    inline_tests: Vec<Range<usize>>,
 }
 
 impl<'a> ChangedLines<'a> {
@@ -57,13 +82,10 @@ impl<'a> ChangedLines<'a> {
             .iter_mut()
             .for_each(|line| join_literals(texts.language, line));
         aliases::resolve(texts.language, &mut new);
-        let is_test = text::is_test_path(texts.path) || texts.path.ends_with("conftest.py");
-        let from = |views: &SourceViews| {
-            if is_test {
-                Some(0)
-            } else {
-                inline_tests(texts.language, views)
-            }
+        let inline_tests = if text::is_test_file(texts.path, texts.before.is_none()) {
+            std::iter::once(0..usize::MAX).collect()
+        } else {
+            inline_tests(texts.language, &new)
         };
         let before: Vec<&str> = before.unwrap_or_default().lines().collect();
         let after: Vec<&str> = after.unwrap_or_default().lines().collect();
@@ -71,7 +93,7 @@ impl<'a> ChangedLines<'a> {
         Self {
             path: texts.path,
             language: texts.language,
-            inline_tests: from(&new),
+            inline_tests,
             before,
             after,
             new,
@@ -87,7 +109,7 @@ impl<'a> ChangedLines<'a> {
 
     /// Whether a line of the current file belongs to tests.
     pub(super) fn is_test_line(&self, line: usize) -> bool {
-        self.inline_tests.is_some_and(|from| line >= from)
+        self.inline_tests.iter().any(|tests| tests.contains(&line))
     }
 
     /// Whether a line of the previous version matches.
@@ -136,22 +158,36 @@ fn join_literals(language: SourceLanguage, line: &mut String) {
     }
 }
 
-/// Finds the tests of a Rust source: they begin at `#[cfg(test)]`, at its end.
-fn inline_tests(language: SourceLanguage, views: &SourceViews) -> Option<usize> {
-    let is_mark = |line: &String| line.trim_start().starts_with("#[cfg(test)]");
-    let module = |line: &String| line.contains("mod ");
-    let mark = views
-        .code
-        .iter()
-        .position(is_mark)
-        .filter(|_| language == SourceLanguage::Rust)?;
-    views
-        .code
-        .iter()
-        .skip(mark)
-        .take(3)
-        .any(module)
-        .then_some(mark)
+/// Finds the modules of tests in a Rust source: from `#[cfg(test)]` to the closing brace.
+fn inline_tests(language: SourceLanguage, views: &SourceViews) -> Vec<Range<usize>> {
+    let code = &views.code;
+    if language != SourceLanguage::Rust {
+        return Vec::new();
+    }
+    let is_mark = |line: &usize| code[*line].trim_start().starts_with("#[cfg(test)]");
+    let module = |mark: usize| {
+        let end = code.len().min(mark + 3);
+        let header = (mark..end).find(|line| code[*line].contains("mod "))?;
+        Some(mark..end_of_block(code, header))
+    };
+    (0..code.len()).filter(is_mark).filter_map(module).collect()
+}
+
+/// The line after the block that begins on a line; the next one if there is none, as in `mod tests;`.
+fn end_of_block(code: &[String], header: usize) -> usize {
+    let mut depth = 0_usize;
+    for (line, text) in code.iter().enumerate().skip(header) {
+        for letter in text.chars() {
+            match letter {
+                ';' if depth == 0 => return line + 1,
+                '{' => depth += 1,
+                '}' if depth <= 1 => return line + 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+    code.len()
 }
 
 /// How often each line was removed, over all files. As many added lines with the same text count as

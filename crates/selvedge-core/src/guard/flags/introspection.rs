@@ -50,7 +50,7 @@ static INTROSPECTIONS: [Introspection; 9] = [
             r"\bsys\._getframe\s*\(|\b(?:inspect\.(?:stack|getouterframes)|(?:inspect\.)?currentframe)\s*\(|\.f_back\b|\btraceback\.(?:extract|format|walk)_stack\s*\(",
             r"|\bsys\.(?:modules|meta_path|path_hooks|_current_frames|__std(?:out|err|in)__)\b|\bgc\.get_(?:objects|referrers)\s*\(|\bfaulthandler\.is_enabled\s*\(",
             r"|\b(?:getLogger\s*\(\s*\)|logging\.root)\.handlers\b|\b__main__\.|\bos\.getppid\s*\(|\bpsutil\.Process\b|\bsys\.gettrace\s*\(",
-            r"|\btype\s*\(\s*sys\.std(?:in|out|err)\b|\bsys\.std(?:in|out|err)\.__class__|\bsys\.(?:__)?unraisablehook\b|\bthreading\.(?:__)?excepthook\b|\bwarnings\.filters\b|\blen\s*\(\s*os\.environ\b|\bsys\.get(?:refcount|profile)\s*\(|\bthreading\.active_count\s*\(",
+            r"|\btype\s*\(\s*sys\.std(?:in|out|err)\b|\bsys\.std(?:in|out|err)\.__class__|\bsys\.(?:__)?unraisablehook\b|\bthreading\.(?:__)?excepthook\b|\bwarnings\.filters\b|\blen\s*\(\s*os\.environ\b|\bsys\.get(?:refcount|profile)\s*\(|\bthreading\.active_count\s*\(|\bsys\.path\s*\[\s*0\s*\]",
         ),
         r"/proc/(?:self|thread-self|\d|\{|%|['\x22])|['\x22]ps['\x22]\s*,|['\x22]ps\s+-|\bfind_spec\s*\(\s*['\x22](?:_?pytest|pluggy|unittest|nose)",
         r"\bsys\.modules\s*(?:\[|\.get\s*\(|\.pop\s*\().*__(?:name|module|package|class)__|__(?:name|module|package)__\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\s*\[[^\]]*\]\s*=[^=]|\bdel\s+sys\.modules\b",
@@ -61,7 +61,7 @@ static INTROSPECTIONS: [Introspection; 9] = [
             r"\bError\s*\([^)]*\)\s*\)?\.stack\b|\bcaptureStackTrace\b|\bprepareStackTrace\b|\bprocess\.(?:execArgv|ppid|title|mainModule|_getActiveHandles)\b",
             r"|\brequire\.(?:main|cache)\b|\bmodule\.(?:parent|children|constructor)\b|\bimport\.meta\b.*\b(?:MODE|DEV|PROD|SSR|TEST)\b|\bprocess\.listeners?(?:Count)?\s*\(",
             r"|\bError\.stackTraceLimit\b|\bprocess\.(?:report|getActiveResourcesInfo|eventNames|argv0|domain)\b|\b(?:executionAsyncId|triggerAsyncId|executionAsyncResource|eventLoopUtilization)\s*\(|\bnodeTiming\b",
-            r"|\bObject\.(?:keys|entries|values|getOwnPropertyNames|getOwnPropertySymbols)\s*\(\s*(?:global|globalThis|require\.cache)\b|\bObject\.\w+\s*\(\s*process\.env\s*\)\.length\b",
+            r"|\bObject\.(?:keys|entries|values|getOwnPropertyNames|getOwnPropertySymbols)\s*\(\s*(?:global|globalThis|require\.cache)\b|\bObject\.\w+\s*\(\s*process\.env\s*\)\.length\b|\bcreateHook\s*\(",
         ),
         concat!(
             r"/proc/(?:self|thread-self|\d|\{|%|\$|['\x22`])",
@@ -220,6 +220,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         let names_nothing = !QUOTE.is_match(text);
         let names_runner = || RUNNER_NAME.is_match(text) || names_part_of_runner(text);
         let is_usual = own.usual.is_match(text)
+            || sets_up_logging(file, line)
             || (MODULE_TABLE.is_match(code) && names_nothing && imports)
             || (MODULE_TABLE.is_match(code)
                 && !names_nothing
@@ -289,6 +290,16 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     found.into_iter().map(flag).collect()
 }
 
+/// Whether a line only asks for handlers of logs in order to add the first one.
+fn sets_up_logging(file: &ChangedLines<'_>, line: usize) -> bool {
+    static ASKS: Pattern = Pattern::new(
+        r"^\s*if\s+not\s+(?:logging\.)?(?:getLogger\s*\(\s*\)|root)\.(?:handlers|hasHandlers\s*\(\s*\))\s*:",
+    );
+    static ADDS: Pattern = Pattern::new(r"\bbasicConfig\s*\(|\baddHandler\s*\(");
+    let code = |line: usize| file.new.code.get(line).map_or("", String::as_str);
+    ASKS.is_match(code(line)) && (ADDS.is_match(code(line)) || ADDS.is_match(code(line + 1)))
+}
+
 /// Whether a line reads an environment variable that tools set for the programs that they build or start.
 fn reads_variable_of_tools(text: &str) -> bool {
     static READ: Pattern = Pattern::new(
@@ -325,8 +336,13 @@ fn names_part_of_runner(text: &str) -> bool {
 
 /// Whether a line of code decides something, apart from whether a value exists.
 fn decides(code: &str) -> bool {
-    // `a ?? b` chooses by whether a value exists.
+    static DEFAULT: Pattern = Pattern::new(
+        r"(?:\bor\b|\|\|)\s*[\x22'`]\s*[\x22'`]\s*\)*\s*;?\s*$|\bif\s+[\w.]+(?:\s+and\s+[\w.]+)*\s+else\s+None\b",
+    );
+    // `a ?? b`, `a or "b"` and `a if a else None` choose by whether a value exists.
     let code = code.replace("??", "");
+    let plain = DEFAULT.regex().map(|regex| regex.replace_all(&code, ""));
+    let code = plain.as_deref().unwrap_or(&code).to_owned();
     let loops = LOOP.regex().map(|regex| regex.replace_all(&code, ""));
     let code = loops.as_deref().unwrap_or(&code);
     let absent = ABSENCE.regex().map(|regex| regex.replace_all(code, ""));

@@ -1,13 +1,15 @@
 //! Flags new lines of sources that attack the checks, for a person and the higher tiers to assess.
 //!
 //! Tests are not read: the checks run again with the original ones. Only lines that this attempt added are inspected,
-//! not moved ones; comments, texts and fixtures are not code. Files above 1 MiB are not read.
+//! not moved ones; comments, texts and fixtures are not code. A source above 16 MiB is not read, which is flagged.
 
 mod aliases;
 mod bodies;
 mod change;
 mod combinations;
+mod constant_answers;
 mod introspection;
+mod loaded_texts;
 mod moved_code;
 mod replaced_parts;
 mod rules;
@@ -16,7 +18,7 @@ mod suppressions;
 
 use std::collections::BTreeMap;
 
-use super::ChangedFile;
+use super::{ChangedFile, text};
 use crate::model::{Finding, FindingAction, FindingKind, FindingSeverity};
 use change::{ChangedLines, MovedLines};
 
@@ -69,7 +71,9 @@ pub(super) fn inspect(
     let texts: Vec<_> = changes
         .iter()
         .filter(|change| change.before != change.after && !is_reverted(change.path))
-        .filter_map(change::read_texts)
+        .filter_map(|change| {
+            change::read_texts(change).or_else(|| loaded_texts::read_texts(change, changes))
+        })
         .collect();
     let changed: Vec<ChangedLines<'_>> = texts.iter().map(ChangedLines::of).collect();
     let mut moved = MovedLines::of(&changed);
@@ -78,6 +82,7 @@ pub(super) fn inspect(
         let added = moved.new_lines(file);
         let mut flags = rules::flags(file, &added);
         flags.extend(bodies::flags(file, &added));
+        flags.extend(constant_answers::flags(file, &added));
         flags.extend(combinations::flags(file, &added));
         flags.extend(introspection::flags(file, &added));
         flags.extend(replaced_parts::flags(file, &added));
@@ -85,6 +90,19 @@ pub(super) fn inspect(
         flags.extend(suppressions::flags(file, &added, diagnostics));
         flags.extend(suppressions::unchecked(file, &changed, diagnostics));
         findings.extend(fold_flags(file.path, flags));
+    }
+    let differ = changes
+        .iter()
+        .filter(|change| change.before != change.after && change::is_too_large(change));
+    for large in differ.filter(|change| text::flagged_language(change.path).is_some()) {
+        let what = "is too large to be read, so it may contain code that detects tests";
+        let flag = Flag::new(
+            None,
+            FindingKind::TestDetection,
+            FindingSeverity::Strong,
+            what,
+        );
+        findings.extend(fold_flags(large.path, vec![flag]));
     }
     // Of any file: what is moved to where nothing reads it need not look like a source any more.
     let differ = changes
@@ -106,6 +124,7 @@ fn fold_flags(path: &str, flags: Vec<Flag>) -> Vec<Finding> {
             None => {
                 groups.insert(key, (flag, 0));
             }
+            Some((first, _)) if first.line == flag.line => {}
             Some((first, more)) => {
                 *more += 1;
                 if flag.line < first.line {

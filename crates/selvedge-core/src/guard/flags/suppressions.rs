@@ -231,8 +231,45 @@ pub(super) fn flags(
             what,
         )
     });
+    let is_reported = diagnostics
+        .iter()
+        .any(|it| !it.is_build_error && is_reported_in(it, file.path));
+    let hidden = added
+        .iter()
+        .filter(|line| is_reported && hides_code(file, **line));
+    let hidden = hidden.map(|line| {
+        let what = "hides code from a linter or a type checker that had reported this file";
+        Flag::new(
+            Some(*line),
+            FindingKind::Suppression,
+            FindingSeverity::Strong,
+            what,
+        )
+    });
     let flags = added.iter().filter_map(flag);
-    flags.chain(declared).chain(unread).collect()
+    flags.chain(declared).chain(unread).chain(hidden).collect()
+}
+
+/// Whether a line runs a text as code, names something by a text, or is the header of a function that had types before:
+/// checkers read none of these.
+fn hides_code(file: &ChangedLines<'_>, line: usize) -> bool {
+    static BY_TEXT: Pattern = Pattern::new(
+        r"\b(?:eval|exec)\s*\(|\bFunction\s*\(|\bglobals\s*\(\s*\)\s*\[|\bgetattr\s*\(\s*[\w.]+\s*,\s*['\x22]+\s*['\x22]*\s*\)\s*\(",
+    );
+    static HEADER: Pattern = Pattern::new(r"^\s*(?:async\s+)?def\s+(\w+)\s*\(([^:]*)\)\s*:");
+    let code = file.new.code.get(line).map_or("", String::as_str);
+    if BY_TEXT.is_match(code) {
+        return true;
+    }
+    let found = HEADER.regex().and_then(|regex| regex.captures(code));
+    let Some(name) = found.map(|found| format!("def {}(", &found[1])) else {
+        return false;
+    };
+    let mut before = file.removed_lines();
+    before.any(|(_, before)| {
+        let is_typed = before.contains("->") || before.matches(':').count() > 1;
+        before.contains(&name) && is_typed
+    })
 }
 
 /// The lines of a branch that type checkers do not read: the `else` of `if TYPE_CHECKING`, and `if not TYPE_CHECKING`.
