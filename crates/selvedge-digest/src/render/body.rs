@@ -98,6 +98,7 @@ pub(super) fn is_reported(line: &str, headline: &str, failure: &Failure) -> bool
     let placed = !name.is_empty() && line.contains(name);
     let mut words = words(body).peekable();
     !is_diff_or_source(line)
+        && !is_value_without_words(body)
         && words.peek().is_some()
         && words.all(|word| {
             let empty = EMPTY_WORDS
@@ -106,6 +107,13 @@ pub(super) fn is_reported(line: &str, headline: &str, failure: &Failure) -> bool
             let value = !placed && word.contains(|c: char| c.is_ascii_digit());
             empty || !value && self::words(headline).any(|reported| reported == word)
         })
+}
+
+/// Whether a line is a label with a value of signs only, which no word of a headline repeats: `left: ""`.
+fn is_value_without_words(body: &str) -> bool {
+    body.split_once(": ").is_some_and(|(label, value)| {
+        !label.contains(' ') && !value.is_empty() && !value.contains(char::is_alphanumeric)
+    })
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {
