@@ -59,13 +59,11 @@ pub fn marks(check: &CheckReport) -> Option<String> {
             .then(|| "failed before, passes now".to_owned()),
         regression(check),
         match (marks.preexisting, check.preexisting_tests.as_slice()) {
-            (true, _) => Some("failed in the same way before the work began".to_owned()),
+            (true, _) => Some("failed before the work began as well".to_owned()),
             (false, []) => None,
             (false, tests) => {
                 let tests = first_names(tests);
-                Some(format!(
-                    "failed in the same way before the work began: {tests}"
-                ))
+                Some(format!("failed before the work began as well: {tests}"))
             }
         },
     ];

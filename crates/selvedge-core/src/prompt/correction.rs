@@ -191,7 +191,7 @@ fn note(check: &CheckReport) -> Option<&'static str> {
     } else if marks.regression {
         Some("REGRESSION: it passed before")
     } else if marks.preexisting {
-        Some("it failed in the same way before the work began; it must pass")
+        Some("it failed before the work began as well, with the same kind of error; it must pass")
     } else {
         None
     }

@@ -94,7 +94,7 @@ fn baseline_comparison_names_regressions_and_old_failures() {
     let marks = crate::describe::marks(check).unwrap();
     assert_eq!(
         marks,
-        "a regression: this test passed before: a; failed in the same way before the work began: b"
+        "a regression: this test passed before: a; failed before the work began as well: b"
     );
     let new = judged(
         &run,
