@@ -36,8 +36,8 @@ const REQUIREMENTS: [&str; 8] = [
     "requirements-test.txt",
 ];
 
-/// Installs pytest where nothing names the dependencies.
-const INSTALL_PYTEST: &str = "python3 -m venv .venv && .venv/bin/pip install pytest";
+/// Names that projects give to the optional dependencies of their tests.
+const TEST_EXTRAS: [&str; 5] = ["test", "tests", "testing", "dev", "develop"];
 
 /// A linter or type checker: its name (also of its table in `pyproject.toml`), settings files, section in shared ini
 /// files, and command.
@@ -165,23 +165,24 @@ impl PythonProject<'_> {
         ];
         let candidates = candidates.into_iter().flatten();
         let mut proposals: Vec<Proposal> = candidates
-            .map(|(command, found_in)| self.propose(CheckRole::Test, "tests", command, found_in))
+            .map(|(command, found_in)| self.propose_tests(command, found_in))
             .collect();
         // pytest runs the tests of unittest, too.
         let test_file = self.at.paths().find(|path| is_test_file(path));
         if let (None, Some(file)) = (pytest, test_file) {
             let commands = self.commands_without_settings(file);
-            proposals.extend(commands.iter().map(|command| {
-                let proposal = self.propose(CheckRole::Test, "tests", command, file);
-                match &proposal.install {
-                    None if command == "pytest" => {
-                        proposal.with_install(Some(INSTALL_PYTEST.to_owned()))
-                    }
-                    _ => proposal,
-                }
-            }));
+            let commands = commands.iter();
+            proposals.extend(commands.map(|command| self.propose_tests(command, file)));
         }
         Proposal::first_usable(proposals)
+    }
+
+    fn propose_tests(&self, command: &str, found_in: &str) -> Proposal {
+        let proposal = self.propose(CheckRole::Test, "tests", command, found_in);
+        match &proposal.install {
+            None if command == "pytest" => proposal.with_install(Some(self.install_pytest())),
+            _ => proposal,
+        }
     }
 
     /// Commands for test files without settings that describe how they are run: those of unittest, then pytest.
@@ -292,14 +293,33 @@ impl PythonProject<'_> {
             "requirements.txt",
         ])?;
         // Tests of a package import it.
-        let has = |file: &&str| self.at.has(file);
-        let is_package = self.pyproject.get("project").is_some()
-            || self.pyproject.get("build-system").is_some()
-            || ["setup.py", "setup.cfg"].iter().any(has);
-        let package = if is_package { " -e ." } else { "" };
+        let package = if self.is_package() { " -e ." } else { "" };
         Some(format!(
             "python3 -m venv .venv && .venv/bin/pip install -r {requirements}{package}"
         ))
+    }
+
+    /// Installs pytest where no file of requirements names the dependencies, and the package that the tests import, with
+    /// its optional dependencies for tests.
+    fn install_pytest(&self) -> String {
+        let extras = self.pyproject.get("project");
+        let extras = extras.and_then(|project| project.get("optional-dependencies"));
+        let extra = TEST_EXTRAS
+            .into_iter()
+            .find(|name| extras.is_some_and(|extras| extras.get(name).is_some()));
+        let package = match extra {
+            _ if !self.is_package() => String::new(),
+            Some(extra) => format!("-e '.[{extra}]' "),
+            None => "-e . ".to_owned(),
+        };
+        format!("python3 -m venv .venv && .venv/bin/pip install {package}pytest")
+    }
+
+    fn is_package(&self) -> bool {
+        let has = |file: &&str| self.at.has(file);
+        self.pyproject.get("project").is_some()
+            || self.pyproject.get("build-system").is_some()
+            || ["setup.py", "setup.cfg"].iter().any(has)
     }
 
     /// The prefix that runs a program in the project's environment.

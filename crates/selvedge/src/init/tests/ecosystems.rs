@@ -124,6 +124,28 @@ fn ecosystem_javascript_ignores_other_scripts() {
     check(&[("package.json", "no JSON")], &[]);
 }
 
+/// Tests of a package import it, so it is installed together with pytest.
+#[test]
+fn missing_pytest_is_installed_with_the_package() {
+    let pytest = "[tool.pytest.ini_options]\n";
+    for (project, package) in [
+        ("", ""),
+        ("[project]\nname = \"a\"\n", "-e . "),
+        (
+            "[project.optional-dependencies]\ntest = [\"pytest\"]\n",
+            "-e '.[test]' ",
+        ),
+    ] {
+        let found = proposals(&[
+            ("pyproject.toml", &format!("{pytest}{project}")),
+            ("tests/test_it.py", "import pytest\n"),
+        ]);
+        let installs: Vec<_> = found.iter().map(|it| it.install.as_deref()).collect();
+        let expected = format!("python3 -m venv .venv && .venv/bin/pip install {package}pytest");
+        assert_eq!(installs, [Some(expected.as_str())]);
+    }
+}
+
 #[test]
 fn ecosystem_python() {
     check(
