@@ -44,10 +44,6 @@ use self::cli::ParseError;
 use self::output::print_notice;
 use self::streams::final_exit_code;
 
-/// A hub's threads allocate at the same time, which musl's allocator does one at a time and glibc's does slowly.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     match args.get(1).and_then(|arg| arg.to_str()) {
