@@ -1,29 +1,45 @@
 //! Texts without a source's name that a changed source runs, such as `exec(Path("rules.txt").read_text())`: they are
 //! read in the language of that source.
 
+use std::borrow::Cow;
+
 use super::super::ChangedFile;
 use super::super::pattern::Pattern;
 use super::super::text::{self, SourceLanguage};
 use super::change::{ChangeTexts, read_as};
 
-/// Reads a changed file that is no source by its name, if a changed source names it and runs texts.
-pub(super) fn read_texts<'a>(
-    change: &ChangedFile<'a>,
-    changes: &[ChangedFile<'_>],
-) -> Option<ChangeTexts<'a>> {
-    if text::flagged_language(change.path).is_some() || text::is_test_file(change.path, false) {
-        return None;
+/// Changed sources that run texts.
+#[derive(Debug)]
+pub(super) struct TextRunners<'a>(Vec<(SourceLanguage, Cow<'a, str>)>);
+
+impl<'a> TextRunners<'a> {
+    pub(super) fn among(changes: &[ChangedFile<'a>]) -> Self {
+        let sources = changes.iter().filter_map(|source| {
+            let language = text::flagged_language(source.path)?;
+            let code = String::from_utf8_lossy(source.after?);
+            let mut lines = code.lines();
+            let runs = lines.any(|line| runs_text(language, line, false));
+            runs.then_some((language, code))
+        });
+        Self(sources.collect())
     }
-    let language = changes.iter().find_map(|source| {
-        let language = text::flagged_language(source.path)?;
-        let code = String::from_utf8_lossy(source.after?);
-        let runs = names(&code, change.path)
-            && code
-                .lines()
-                .any(|line| runs_text(language, line, change.path));
-        runs.then_some(language)
-    })?;
-    read_as(change, language)
+
+    /// Reads a changed file that is no source by its name, if one of the sources names it.
+    pub(super) fn read_texts<'f>(&self, change: &ChangedFile<'f>) -> Option<ChangeTexts<'f>> {
+        let path = change.path;
+        if text::flagged_language(path).is_some() || text::is_test_file(path, false) {
+            return None;
+        }
+        // `require` does not run JSON.
+        let is_data = path
+            .rsplit_once('.')
+            .is_some_and(|(_, ending)| ending == "json");
+        let (language, _) = self.0.iter().find(|(language, code)| {
+            names(code, path)
+                && (!is_data || code.lines().any(|line| runs_text(*language, line, true)))
+        })?;
+        read_as(change, *language)
+    }
 }
 
 /// Whether a source names a file.
@@ -39,7 +55,7 @@ fn names(code: &str, path: &str) -> bool {
     code.contains(name) || is_module()
 }
 
-fn runs_text(language: SourceLanguage, line: &str, path: &str) -> bool {
+fn runs_text(language: SourceLanguage, line: &str, is_data: bool) -> bool {
     static PYTHON: Pattern = Pattern::new(
         r"\b(?:exec|eval|compile|runpy|SourceFileLoader|spec_from_file_location|spec_from_loader|module_from_spec)\b",
     );
@@ -55,9 +71,6 @@ fn runs_text(language: SourceLanguage, line: &str, path: &str) -> bool {
     match language {
         SourceLanguage::Python => PYTHON.is_match(line),
         SourceLanguage::JavaScript => {
-            let is_data = path
-                .rsplit_once('.')
-                .is_some_and(|(_, ending)| ending == "json");
             JAVASCRIPT.is_match(line) || (!is_data && REQUIRED.is_match(line))
         }
         SourceLanguage::Ruby => RUBY.is_match(line),

@@ -21,6 +21,7 @@ use std::collections::BTreeMap;
 use super::{ChangedFile, text};
 use crate::model::{Finding, FindingAction, FindingKind, FindingSeverity};
 use change::{ChangedLines, MovedLines};
+use loaded_texts::TextRunners;
 
 pub use suppressions::KnownDiagnostic;
 
@@ -68,12 +69,11 @@ pub(super) fn inspect(
             .filter(reverts)
             .any(|finding| finding.path == path)
     };
+    let runners = TextRunners::among(changes);
     let texts: Vec<_> = changes
         .iter()
         .filter(|change| change.before != change.after && !is_reverted(change.path))
-        .filter_map(|change| {
-            change::read_texts(change).or_else(|| loaded_texts::read_texts(change, changes))
-        })
+        .filter_map(|change| change::read_texts(change).or_else(|| runners.read_texts(change)))
         .collect();
     let changed: Vec<ChangedLines<'_>> = texts.iter().map(ChangedLines::of).collect();
     let mut moved = MovedLines::of(&changed);
