@@ -7,7 +7,7 @@ use regex::Regex;
 use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage;
 use super::Flag;
-use super::change::ChangedLines;
+use super::change::{ChangedLines, end_of_block};
 use crate::model::{FindingKind, FindingSeverity};
 
 static EQUALITY: Pattern = Pattern::new(concat!(
@@ -65,12 +65,13 @@ fn foreign_methods(file: &ChangedLines<'_>, added: &[usize]) -> Vec<usize> {
     let code = &file.new.code;
     let is_own = |name: &str| {
         let definition = format!("def {name}(");
-        name.starts_with("__")
-            || matches!(name, "None" | "NotImplemented")
-            || code.iter().any(|line| {
-                let line = line.trim_start();
-                line.starts_with(&definition) || line.starts_with(&format!("{name} ="))
-            })
+        matches!(
+            name,
+            "__eq__" | "__ne__" | "__contains__" | "None" | "NotImplemented"
+        ) || code.iter().any(|line| {
+            let line = line.trim_start();
+            line.starts_with(&definition) || line.starts_with(&format!("{name} ="))
+        })
     };
     let is_foreign = |line: &usize| {
         let found = ALIAS.regex().and_then(|regex| regex.captures(&code[*line]));
@@ -232,11 +233,7 @@ fn assigns_to(body: &str, name: &str) -> bool {
 /// Whether a Python method is in a class of values whose equality the language defines.
 fn is_in_standard_value(file: &ChangedLines<'_>, method: usize) -> bool {
     let code = &file.new.code;
-    let is_above = |at: &usize| {
-        !code[*at].trim().is_empty() && indent_of(&code[*at]) < indent_of(&code[method])
-    };
-    let class = (0..method).rev().find(is_above);
-    class
+    enclosing_line(code, method)
         .is_some_and(|class| STANDARD_VALUE.is_match(&code[class]) && !code[class].contains("Enum"))
 }
 
@@ -261,23 +258,10 @@ pub(super) fn body_of(file: &ChangedLines<'_>, header: usize) -> Option<(usize, 
     if file.language == SourceLanguage::Ruby {
         return ruby_body_of(code, header);
     }
-    let mut body = String::new();
-    let mut depth = 0_usize;
-    for (line, text) in code.iter().enumerate().skip(header) {
-        for letter in text.chars() {
-            match letter {
-                '{' => depth += 1,
-                '}' if depth <= 1 => return Some((line + 1, body.replacen('{', "", 1))),
-                '}' => depth -= 1,
-                _ => {}
-            }
-            if depth > 0 {
-                body.push(letter);
-            }
-        }
-        body.push('\n');
-    }
-    None
+    let end = end_of_block(code, header)?;
+    let block = code[header..end].join("\n");
+    let (_, body) = block.split_once('{')?;
+    Some((end, body.rsplit_once('}')?.0.to_owned()))
 }
 
 /// The body of a method: `def ==(other) = true`, `def ==(other); true; end`, or the lines up to `end`.
@@ -294,6 +278,13 @@ fn ruby_body_of(code: &[String], header: usize) -> Option<(usize, String)> {
     let length = code[header + 1..].iter().position(is_end)?;
     let end = header + 1 + length;
     Some((end + 1, code[header + 1..end].join("\n")))
+}
+
+/// The line above that is indented less: the class of a method.
+pub(super) fn enclosing_line(code: &[String], line: usize) -> Option<usize> {
+    let is_outside =
+        |at: &usize| !code[*at].trim().is_empty() && indent_of(&code[*at]) < indent_of(&code[line]);
+    (0..line).rev().find(is_outside)
 }
 
 fn indent_of(line: &str) -> usize {
@@ -326,10 +317,7 @@ fn is_without_content(file: &ChangedLines<'_>, line: usize) -> bool {
     if !ASKS_FOR_CLASS.is_match(&body(header)) {
         return false;
     }
-    let is_above = |at: &usize| {
-        !code[*at].trim().is_empty() && indent_of(&code[*at]) < indent_of(&code[header])
-    };
-    let Some(class) = (0..header).rev().find(is_above) else {
+    let Some(class) = enclosing_line(code, header) else {
         return false;
     };
     let class_body = match file.language {

@@ -12,7 +12,7 @@ use super::super::text::{self, SourceLanguage};
 use super::aliases;
 
 /// Larger files are not read.
-pub(super) const MAX_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
 /// The texts of a change that are searched for flags.
 #[derive(Debug)]
@@ -29,17 +29,12 @@ pub(super) fn read_texts<'a>(change: &ChangedFile<'a>) -> Option<ChangeTexts<'a>
         return None;
     }
     let language = text::flagged_language(change.path)?;
-    let is_php = change
-        .after
-        .is_some_and(|bytes| bytes.trim_ascii_start().starts_with(b"<?php"));
-    read_as(
-        change,
-        if is_php {
-            SourceLanguage::Php
-        } else {
-            language
-        },
-    )
+    // `.inc` is C's, unless it is PHP's.
+    let begins_php = |bytes: &[u8]| bytes.trim_ascii_start().starts_with(b"<?php");
+    match change.after {
+        Some(bytes) if begins_php(bytes) => read_as(change, SourceLanguage::Php),
+        _ => read_as(change, language),
+    }
 }
 
 /// The same for a text that a source in this language runs.
@@ -168,26 +163,27 @@ fn inline_tests(language: SourceLanguage, views: &SourceViews) -> Vec<Range<usiz
     let module = |mark: usize| {
         let end = code.len().min(mark + 3);
         let header = (mark..end).find(|line| code[*line].contains("mod "))?;
-        Some(mark..end_of_block(code, header))
+        Some(mark..end_of_block(code, header).unwrap_or(code.len()))
     };
     (0..code.len()).filter(is_mark).filter_map(module).collect()
 }
 
-/// The line after the block that begins on a line; the next one if there is none, as in `mod tests;`.
-fn end_of_block(code: &[String], header: usize) -> usize {
+/// The line after the block that begins on a line; the next one if there is no block, as in `mod tests;`. `None` if the
+/// block does not end.
+pub(super) fn end_of_block(code: &[String], header: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (line, text) in code.iter().enumerate().skip(header) {
         for letter in text.chars() {
             match letter {
-                ';' if depth == 0 => return line + 1,
+                ';' if depth == 0 => return Some(line + 1),
                 '{' => depth += 1,
-                '}' if depth <= 1 => return line + 1,
+                '}' if depth <= 1 => return Some(line + 1),
                 '}' => depth -= 1,
                 _ => {}
             }
         }
     }
-    code.len()
+    None
 }
 
 /// How often each line was removed, over all files. As many added lines with the same text count as

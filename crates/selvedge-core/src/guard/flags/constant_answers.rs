@@ -3,7 +3,7 @@
 use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage::{self, C, Curly, Go, JavaScript, Python, Ruby, Rust};
 use super::Flag;
-use super::bodies::body_of;
+use super::bodies::{body_of, enclosing_line};
 use super::change::ChangedLines;
 use crate::model::{FindingKind, FindingSeverity};
 
@@ -115,9 +115,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
 /// Whether a method is in a class with a base: one without is greater than all others, as infinity is.
 fn is_of_other_class(code: &[String], method: usize) -> bool {
     static BASED: Pattern = Pattern::new(r"^\s*class\s+\w+\s*\(\s*[^)\s]");
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let mut above = code[..method].iter().rev();
-    let class = above.find(|it| !it.trim().is_empty() && indent(it) < indent(&code[method]));
+    let class = enclosing_line(code, method).map(|class| &code[class]);
     class.is_some_and(|class| BASED.is_match(class) && !class.contains("(object)"))
 }
 
