@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use super::{ChangedFile, text};
 use crate::model::{Finding, FindingAction, FindingKind, FindingSeverity};
 use change::{ChangedLines, MovedLines};
-use loaded_texts::TextRunners;
+use loaded_texts::TextLoaders;
 
 pub use suppressions::KnownDiagnostic;
 
@@ -69,11 +69,11 @@ pub(super) fn inspect(
             .filter(reverts)
             .any(|finding| finding.path == path)
     };
-    let runners = TextRunners::among(changes);
+    let loaders = TextLoaders::among(changes);
     let texts: Vec<_> = changes
         .iter()
         .filter(|change| change.before != change.after && !is_reverted(change.path))
-        .filter_map(|change| change::read_texts(change).or_else(|| runners.read_texts(change)))
+        .filter_map(|change| change::read_texts(change).or_else(|| loaders.read_texts(change)))
         .collect();
     let changed: Vec<ChangedLines<'_>> = texts.iter().map(ChangedLines::of).collect();
     let mut moved = MovedLines::of(&changed);
