@@ -1131,6 +1131,21 @@ fn inspect_flags_answers_of_protocols_and_runners() {
         ),
         ("spec/strict.py", "STRICT = 'pytest' in sys.modules\n"),
         ("preconftest.py", "STRICT = 'pytest' in sys.modules\n"),
+        // What is usual in one place is no excuse for what stands next to it.
+        (
+            "a.js",
+            "exports.f = () => process.stdout.isTTY || process.env.CI || process.env.NODE_TEST_CONTEXT;\n",
+        ),
+        (
+            "a.py",
+            "if not logging.getLogger().handlers:\n    logging.basicConfig()\n    STRICT = False\n",
+        ),
+        ("a.js", "exports.f = () => typeof it === kind;\n"),
+        ("a.py", "class Sum:\n    __eq__ = object.__reduce__\n"),
+        (
+            "a.c",
+            "int pop(void)\n{\n    if (fork() > 0) {\n        _exit(0);\n    }\n    return setsid();\n}\n",
+        ),
     ] {
         assert!(strong(path, text), "{path}: {text}");
     }
@@ -1197,13 +1212,14 @@ fn inspect_flags_answers_of_protocols_and_runners() {
             "class Infinity:\n    def __gt__(self, other):\n        return True\n",
         ),
         ("a.py", "NAMES = ('__eq__', '__ne__')\n"),
+        ("a.py", "port = 10000 + os.getpid() % 1000\n"),
+        (
+            "a.go",
+            "func gauge() float64 {\n\treturn float64(runtime.NumGoroutine())\n}\n",
+        ),
         (
             "a.rb",
             "class Name\n  def <=>(other)\n    text <=> other.text\n  end\nend\n",
-        ),
-        (
-            "a.c",
-            "int daemonize(void)\n{\n    pid_t pid = fork();\n    if (pid > 0) {\n        _exit(EXIT_SUCCESS);\n    }\n    return setsid();\n}\n",
         ),
         (
             "a.c",
@@ -1262,6 +1278,13 @@ fn inspect_reads_texts_that_sources_run() {
             "strict.txt",
             "fn f() { if std::thread::current().name() != Some(\"main\") {} }\n"
         )
+    ]));
+    assert!(!is_flagged(&[
+        (
+            "a.js",
+            "const fs = require('fs');\nconst text = fs.readFileSync('README.md', 'utf8');\n"
+        ),
+        ("README.md", "Set `NODE_ENV === 'test'`.\n")
     ]));
     assert!(!is_flagged(&[
         ("a.py", "TEXT = Path('strict.txt').read_text()\n"),

@@ -50,7 +50,16 @@ const QUOTED_TEST: &str = concat!(
 
 const STARTS_ITSELF: &str = "starts its own program again or another one in its place, so the results of the tests may be those of another process";
 
-static COMBINATIONS: [Combination; 30] = [
+static COMBINATIONS: [Combination; 31] = [
+    Combination {
+        language: Python,
+        kind: FindingKind::RunnerPatched,
+        code: Pattern::new(r"\bdef\s+__set_name__\s*\("),
+        text: Pattern::new(r"\bsetattr\s*\(\s*\w+\s*,\s*\w+\s*,"),
+        is_anywhere: false,
+        is_usual_in_programs: false,
+        what: "replaces members of the class that uses it, which may be one of tests",
+    },
     detection(
         Python,
         r"\binspect\.(?:stack|currentframe|getouterframes)\s*\(|\bsys\._getframe\s*\(|\btraceback\.(?:extract|format|walk)_stack\s*\(",

@@ -71,7 +71,7 @@ static INTROSPECTIONS: [Introspection; 9] = [
     ),
     introspection(
         Go,
-        r"\bruntime\.(?:Callers?|CallersFrames|Stack|FuncForPC)\s*\(|\bdebug\.(?:Stack|ReadBuildInfo)\s*\(|\bos\.(?:Executable|Getppid)\s*\(|\blen\s*\(\s*os\.Environ\s*\(|\bflag\.(?:Lookup|VisitAll|CommandLine\.(?:Lookup|VisitAll))\b",
+        r"\bruntime\.(?:Callers?|CallersFrames|Stack|FuncForPC|NumGoroutine)\s*\(|\bdebug\.(?:Stack|ReadBuildInfo)\s*\(|\bos\.(?:Executable|Getppid)\s*\(|\blen\s*\(\s*os\.Environ\s*\(|\bflag\.(?:Lookup|VisitAll|CommandLine\.(?:Lookup|VisitAll))\b",
         PROC,
         r"\berr\s*[!=]=\s*nil\b",
     ),
@@ -290,14 +290,24 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     found.into_iter().map(flag).collect()
 }
 
-/// Whether a line only asks for handlers of logs in order to add the first one.
+/// Whether a line asks for handlers of logs, and its block does nothing but add the first one.
 fn sets_up_logging(file: &ChangedLines<'_>, line: usize) -> bool {
     static ASKS: Pattern = Pattern::new(
-        r"^\s*if\s+not\s+(?:logging\.)?(?:getLogger\s*\(\s*\)|root)\.(?:handlers|hasHandlers\s*\(\s*\))\s*:",
+        r"^\s*if\s+not\s+(?:logging\.)?(?:getLogger\s*\(\s*\)|root)\.(?:handlers|hasHandlers\s*\(\s*\))\s*:\s*$",
     );
-    static ADDS: Pattern = Pattern::new(r"\bbasicConfig\s*\(|\baddHandler\s*\(");
-    let code = |line: usize| file.new.code.get(line).map_or("", String::as_str);
-    ASKS.is_match(code(line)) && (ADDS.is_match(code(line)) || ADDS.is_match(code(line + 1)))
+    static ADDS: Pattern = Pattern::new(r"^\s*(?:\w+\.)*(?:basicConfig|addHandler)\s*\([^;]*$");
+    let Some(code) = file.new.code.get(line).filter(|code| ASKS.is_match(code)) else {
+        return false;
+    };
+    let indent = |code: &str| code.len() - code.trim_start().len();
+    let block = file.new.code[line + 1..].iter();
+    let block = block.take_while(|it| it.trim().is_empty() || indent(it) > indent(code));
+    let mut statements = block.filter(|it| !it.trim().is_empty());
+    let Some(first) = statements.next().filter(|first| ADDS.is_match(first)) else {
+        return false;
+    };
+    // The arguments may take further lines.
+    statements.all(|it| !it.contains(';') && (indent(it) > indent(first) || it.trim() == ")"))
 }
 
 /// Whether a line reads an environment variable that tools set for the programs that they build or start.

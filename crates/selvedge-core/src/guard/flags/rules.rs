@@ -55,7 +55,7 @@ use LineView::{Code, Text};
 use RuleScope::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [LineRule; 109] = [
+static RULES: [LineRule; 105] = [
     // Ends the process with success before the runner has a result.
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\((?:.*(?:\bos\.|[(,\s]))?_exit\b"),
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
@@ -122,7 +122,7 @@ static RULES: [LineRule; 109] = [
     rule(Python, Sources, Text, FindingKind::TestDetection, Strong, r"PYTEST_(?:CURRENT_TEST|VERSION|XDIST)|['\x22](?:_?pytest|unittest|nose)['\x22]\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\.get\s*\(\s*['\x22](?:pytest|unittest)|['\x22](?:pytest|unittest)['\x22]\s+in\s+(?:sys\.argv|__import__)|sys\.argv\[0\].*(?:pytest|unittest)"),
     rule(Python, Libraries, Text, FindingKind::TestDetection, Strong, r"['\x22](?:[^-'\x22][^'\x22]*_)?(?:py)?tests?(?:_[^'\x22]*)?['\x22]\s+(?:not\s+)?in\s+[\w\x22' .]*\(?\s*sys\.(?:modules|argv|orig_argv)\b|\bsys\.(?:orig_)?argv\b.*\.(?:startswith|endswith|find|count)\(\s*['\x22](?:[^'\x22]*[^a-z'\x22])?test"),
     rule(Python, Sources, Code, FindingKind::TestDetection, Weak, r"\binspect\.(?:stack|currentframe)\s*\(|\bsys\._getframe\s*\(|\bgc\.get_(?:objects|referrers)\b"),
-    rule(JavaScript, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:JEST_WORKER_ID|VITEST(?:_\w+)?|NODE_TEST_CONTEXT|MOCHA_\w+)\b|NODE_ENV['\x22\]]*\s*={2,3}\s*['\x22`]test|typeof\s+(?:jest|describe|it|expect|vi)\s*[!=]==?\s*['\x22`](?:function|undefined|object)|\bnpm_lifecycle_event\b.*test|\b__(?:vitest|jest|mocha)\w*"),
+    rule(JavaScript, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:JEST_WORKER_ID|VITEST(?:_\w+)?|NODE_TEST_CONTEXT|MOCHA_\w+)\b|NODE_ENV['\x22\]]*\s*={2,3}\s*['\x22`]test|typeof\s+(?:jest|describe|expect|vi)\s*[!=]==?|typeof\s+it\s*[!=]==?\s*(?:['\x22`](?:function|undefined|object)|[^'\x22`\s=])|\bnpm_lifecycle_event\b.*test|\b__(?:vitest|jest|mocha)\w*"),
     rule(JavaScript, Sources, Text, FindingKind::TestDetection, Strong, r"\bglobal(?:This)?\s*\[\s*['\x22`](?:\w*['\x22`]\s*\+|(?:describe|it|test|expect|jest|vi|suite|before|after|beforeEach|afterEach)['\x22`])|['\x22`](?:describe|it|test|expect|jest|vi|suite|beforeEach|afterEach)['\x22`]\s+in\s+(?:global|globalThis|self|window)\b|\bglobal(?:This)?\s*\??\.\s*(?:describe|it|expect|jest|vi|beforeEach|afterEach)\b|\bSymbol\.for\s*\(\s*['\x22`][^'\x22`]*(?:jest|vitest|expect|mocha)|\bnpm_(?:lifecycle_\w+|command)\b|\bNODE_(?:V8_COVERAGE|CHANNEL_FD|UNIQUE_ID)\b|\bTINYPOOL_\w+|\bMODE\b['\x22\]]*\s*={2,3}\s*['\x22`]test\b"),
     rule(JavaScript, Libraries, Text, FindingKind::TestDetection, Strong, r"\bnpm_(?:execpath|node_execpath|package_json)\b|\bINIT_CWD\b|\bprocess\.env(?:\.|\[['\x22`])TEST\b"),
     rule(JavaScript, Sources, Text, FindingKind::TestDetection, Weak, r"NODE_ENV['\x22\]]*\s*!==?\s*['\x22`]test|import\.meta\.vitest"),
@@ -156,12 +156,9 @@ static RULES: [LineRule; 109] = [
     rule(Python, Sources, Code, FindingKind::ForgedEquality, Strong, r"^\s*from\s+(?:unittest\.)?mock\s+import\b.*\bANY\b|\bmock\.ANY\b"),
     rule(JavaScript, Sources, Code, FindingKind::ForgedEquality, Strong, r"\basymmetricMatch\s*(?:\(|:|=).*(?:return\s+|=>\s*)true"),
     rule(JavaScript, Sources, Code, FindingKind::ForgedEquality, Strong, r"\b(?:includes|startsWith|endsWith)\s*(?:\(\w*\)\s*\{|[:=]).*(?:return\s+|=>\s*)true\b"),
-    rule(Rust, Sources, Code, FindingKind::ForgedEquality, Strong, r"\bfn\s+eq\s*\(.*\{\s*(?:return\s+)?true\b"),
-    rule(Ruby, Sources, Code, FindingKind::ForgedEquality, Strong, r"\bdef\s+(?:==|eql\?|===)\s*\(?\w*\)?\s*(?:=|;)?\s*true\b"),
-    rule(C, Sources, Code, FindingKind::ForgedEquality, Strong, r"\boperator\s*==\s*\([^)]*\)[^{]*\{\s*return\s+true\b"),
     rule(Curly, Sources, Code, FindingKind::ForgedEquality, Strong, r"\b(?:equals|Equals)\s*\(.*\{?\s*(?:return\s+|=\s*)true\b"),
     // Attacks the state of the runner, instead of its functions.
-    rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"\b(?:from|import)\s+unittest\.(?:case|signals|result|runner)\b|\bunittest\.(?:case|signals|result|runner)\.\w|\bfrom\s+unittest\s+import\b.*\b(?:case|signals|result|runner)\b|\bobject\.__subclasses__\s*\(|\b(?:[sg]etattr|dir|vars|type)\s*\(\s*[\w.]+\.cell_contents\b|\.add(?:Failure|Error|Success|SubTest)\s*=[^=]|\b(?:vars|dir)\s*\(\s*owner\s*\)"),
+    rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"\b(?:from|import)\s+unittest\.(?:case|signals|result|runner)\b|\bunittest\.(?:case|signals|result|runner)\.\w|\bfrom\s+unittest\s+import\b.*\b(?:case|signals|result|runner)\b|\bobject\.__subclasses__\s*\(|\b(?:[sg]etattr|dir|vars|type)\s*\(\s*[\w.]+\.cell_contents\b|\.add(?:Failure|Error|Success|SubTest)\s*=[^=]"),
     rule(Python, Sources, Text, FindingKind::RunnerPatched, Strong, r"\b__build_class__\b|\b(?:has|get|set|del)attr\s*\([^()]*['\x22](?:assert[A-Z]\w*|add(?:Failure|Error|Success)|runTest)['\x22]"),
     rule(JavaScript, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bassert\s*\[[^\]]+\]\s*=[^=>]|\brunInAsyncScope\s*=[^=>]|\bReflect\.ownKeys\s*\(\s*(?:global|globalThis|window|self)\b|\bgetOwnPropertySymbols\s*\(\s*(?:global|globalThis)\b"),
     rule(JavaScript, Sources, Text, FindingKind::RunnerPatched, Strong, r"\.constructor\s*\(\s*['\x22`]return this\b"),
@@ -169,15 +166,12 @@ static RULES: [LineRule; 109] = [
     rule(C, Sources, Code, FindingKind::RunnerPatched, Strong, r"\b__assert(?:_fail|_rtn|_func|_perror_fail)?\b|\bsignal\s*\(\s*6\b"),
     rule(C, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bsyscall\s*\(\s*\d"),
     rule(C, Sources, Code, FindingKind::TestDetection, Strong, r"^\s*#\s*(?:el)?if.*\b__OPTIMIZE__\b"),
-    // A product does not need doubles.
-    rule(Python, Libraries, Code, FindingKind::ForgedEquality, Strong, r"\b(?:Magic|Async|NonCallableMagic)Mock\s*\(|^\s*(?:import\s+unittest\.mock|from\s+unittest\s+import\s+mock|from\s+unittest\.mock\s+import)\b"),
     rule(Python, Sources, Text, FindingKind::ForgedEquality, Strong, r"['\x22]__(?:eq|ne|contains|instancecheck)__['\x22]\s*:|\bsetattr\s*\([^()]*['\x22]__(?:eq|ne|contains|instancecheck)__['\x22]"),
     // Asks for a runner in ways that only runners answer.
     rule(Python, Sources, Text, FindingKind::TestDetection, Strong, r"['\x22]f_(?:back|code|globals|locals)['\x22]"),
     rule(JavaScript, Sources, Code, FindingKind::TestDetection, Strong, r"\bprocess\.moduleLoadList\b|\blistenerCount\s*\(\s*process\b"),
     rule(Ruby, Libraries, Code, FindingKind::TestDetection, Strong, r"\bRSpec\.(?:current_example|world|configuration|respond_to\?)|\bMinitest(?:::\w+)*\.(?:respond_to\?|runnables\b|seed\b|reporter\b|class\b|name\b)|\b(?:RSpec|Minitest)\b\s*(?:&&|\|\||\?|rescue\b)"),
     rule(Php, Sources, Text, FindingKind::TestDetection, Strong, r"\b(?:method_exists|is_a|property_exists|get_class_methods|class_exists|get_parent_class|Reflection(?:Class|Method|Object))\s*\(\s*['\x22][\w\\]*Test(?:Case)?['\x22]"),
-
 ];
 
 /// Programs that may end their own process.
@@ -212,16 +206,9 @@ const MAX_DISTANCE: usize = 8;
 
 /// Whether an exit of a JavaScript module is what a signal asks for, or a handler of errors ends with a failure.
 fn is_usual_exit(file: &ChangedLines<'_>, line: usize) -> bool {
-    static FORK: Pattern = Pattern::new(r"\bfork\s*\(");
-    static SESSION: Pattern = Pattern::new(r"\bsetsid\s*\(");
     static SIGNAL: Pattern = Pattern::new(r"['\x22`]SIG(?:TERM|INT|HUP|QUIT|USR2|BREAK)['\x22`]");
     static HANDLER: Pattern = Pattern::new(r"\b(?:uncaughtException|unhandledRejection)");
     static FAILS: Pattern = Pattern::new(r"\bexit\s*\(\s*[1-9]|\bexitCode\s*=\s*[1-9]|\bthrow\b");
-    let has = |pattern: &Pattern| file.new.code.iter().any(|line| pattern.is_match(line));
-    if file.language == C {
-        // The parent of a daemon ends.
-        return has(&FORK) && has(&SESSION);
-    }
     if file.language != JavaScript {
         return false;
     }
@@ -233,21 +220,21 @@ fn is_usual_exit(file: &ChangedLines<'_>, line: usize) -> bool {
     (from..line + MAX_DISTANCE).any(|line| SIGNAL.is_match(text(line)))
 }
 
-/// Whether a line chooses how to write to a terminal, for which CI systems are asked too.
-fn is_choice_of_output(file: &ChangedLines<'_>, line: usize) -> bool {
+/// Whether a line matches only because it asks for CI systems, together with a terminal: a choice of how to write.
+fn is_choice_of_output(file: &ChangedLines<'_>, line: usize, pattern: &Pattern) -> bool {
     static TERMINAL: Pattern = Pattern::new(r"\bisatty\s*\(|\bisTTY\b");
     static OF_CI: Pattern = Pattern::new(r"['\x22`]CI['\x22`]|\bprocess\.env\.CI\b");
     let text = file.new.text.get(line).map_or("", String::as_str);
-    TERMINAL.is_match(text) && OF_CI.is_match(text)
+    let rest = OF_CI.regex().map(|regex| regex.replace_all(text, ""));
+    TERMINAL.is_match(text) && rest.is_some_and(|rest| !pattern.is_match(&rest))
 }
 
 /// Questions that have another answer in a run of tests, in any language: small numbers of processes or of seconds, and
 /// variables that name Selvedge.
 fn process_numbers(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
-    static NUMBER: Pattern = Pattern::new(concat!(
-        r"(?:\b(?:getpid|[gG]et[pP]id|getmypid|process_time|uptime|process::id)\s*\(\s*\)|\bprocess\.pid|\bProcess\.pid|\bperformance\.now\s*\(\s*\))\s*(?:[<>]=?|%)\s*\d",
-        r"|\bruntime\.NumGoroutine\s*\(",
-    ));
+    static NUMBER: Pattern = Pattern::new(
+        r"(?:\b(?:getpid|[gG]et[pP]id|getmypid|process_time|uptime|process::id)\s*\(\s*\)|\bprocess\.pid|\bProcess\.pid|\bperformance\.now\s*\(\s*\))\s*[<>]=?\s*\d",
+    );
     static NAMED: Pattern = Pattern::new(
         r"(?i)(?:environ|getenv|env::var|process\.env|\bENV\b).*['\x22`/][^'\x22`/]*selvedge|['\x22`][^'\x22`]*selvedge[^'\x22`]*['\x22`].*(?:environ|getenv|env::var|process\.env|\bENV\b)",
     );
@@ -256,9 +243,7 @@ fn process_numbers(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         let text = file.new.text.get(**line).map_or("", String::as_str);
         !file.is_test_line(**line) && (NUMBER.is_match(code) || NAMED.is_match(text))
     };
-    let kind = FindingKind::TestDetection;
-    let flag = |line: &usize| Flag::new(Some(*line), kind, Strong, describe_kind(kind));
-    added.iter().filter(asks).map(flag).collect()
+    flag_lines(FindingKind::TestDetection, added.iter().filter(asks))
 }
 
 /// A runner that a Python source imports only if it is there.
@@ -276,9 +261,24 @@ fn optional_runner(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
             && above.is_some_and(|above| above.trim() == "try:")
             && !file.is_test_line(**line)
     };
-    let kind = FindingKind::TestDetection;
-    let flag = |line: &usize| Flag::new(Some(*line), kind, Strong, describe_kind(kind));
-    added.iter().filter(is_optional).map(flag).collect()
+    flag_lines(FindingKind::TestDetection, added.iter().filter(is_optional))
+}
+
+/// Doubles of tests in a Python source: an object that stands for another can equal anything.
+fn doubles(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
+    static DOUBLE: Pattern = Pattern::new(
+        r"\b(?:Magic|Async|NonCallableMagic)Mock\s*\(|^\s*(?:import\s+unittest\.mock|from\s+unittest\s+import\s+mock|from\s+unittest\.mock\s+import)\b",
+    );
+    if file.language != Python || is_entry(file) {
+        return Vec::new();
+    }
+    let is_double = |line: &&usize| {
+        let code = file.new.code.get(**line);
+        !file.is_test_line(**line) && code.is_some_and(|code| DOUBLE.is_match(code))
+    };
+    let what = "uses an object that can equal anything, as doubles in tests do";
+    let flag = |line: &usize| Flag::new(Some(*line), FindingKind::ForgedEquality, Strong, what);
+    added.iter().filter(is_double).map(flag).collect()
 }
 
 /// C code of a library that ends the process, or its main thread, in other words than `exit(0)`.
@@ -308,9 +308,7 @@ fn unusual_exits(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
                 || (EXEC.is_match(now) && !has_fork)
                 || (THREAD.is_match(now) && !is_in_thread(**line)))
     };
-    let kind = FindingKind::EarlyExit;
-    let flag = |line: &usize| Flag::new(Some(*line), kind, Strong, describe_kind(kind));
-    added.iter().filter(ends).map(flag).collect()
+    flag_lines(FindingKind::EarlyExit, added.iter().filter(ends))
 }
 
 /// Flags of single lines.
@@ -324,6 +322,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     flags.extend(unusual_exits(file, added));
     flags.extend(optional_runner(file, added));
     flags.extend(process_numbers(file, added));
+    flags.extend(doubles(file, added));
     for rule in RULES.iter().filter(|rule| rule.language == file.language) {
         for &line in added {
             let holds = !file.is_test_line(line) && (rule.scope == Sources || !is_entry);
@@ -339,7 +338,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
             });
             let is_usual = match rule.kind {
                 FindingKind::EarlyExit => is_usual_exit(file, line),
-                FindingKind::TestDetection => is_choice_of_output(file, line),
+                FindingKind::TestDetection => is_choice_of_output(file, line, &rule.pattern),
                 _ => false,
             };
             if holds && matches && !is_usual && !is_typing_import(file, line) {
@@ -393,9 +392,7 @@ fn exits_while_loading(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
             && declaration.is_some_and(|it| LOADED.is_match(it))
             && !file.is_test_line(**line)
     };
-    let kind = FindingKind::EarlyExit;
-    let flag = |line: &usize| Flag::new(Some(*line), kind, Strong, describe_kind(kind));
-    added.iter().filter(is_exit).map(flag).collect()
+    flag_lines(FindingKind::EarlyExit, added.iter().filter(is_exit))
 }
 
 /// `exit(0)` in a C source without a `main` function that did not end the process before.
@@ -532,6 +529,12 @@ fn is_typing_import(file: &ChangedLines<'_>, line: usize) -> bool {
         .code
         .get(line)
         .is_some_and(|line| IMPORT.is_match(line))
+}
+
+fn flag_lines<'l>(kind: FindingKind, lines: impl Iterator<Item = &'l usize>) -> Vec<Flag> {
+    lines
+        .map(|line| Flag::new(Some(*line), kind, Strong, describe_kind(kind)))
+        .collect()
 }
 
 fn describe_kind(kind: FindingKind) -> &'static str {
