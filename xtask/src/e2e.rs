@@ -28,9 +28,15 @@ use crate::workspace::{self, CargoMetadata};
 /// The folder of the suite, which pins the agents' versions.
 const SUITE: &str = "crates/selvedge/tests/e2e";
 
-/// Agents from pip. They need conflicting versions of libraries, so each has its own virtual
-/// environment.
-const AGENTS_IN_PYTHON: [&str; 2] = ["aider", "mini"];
+/// Agents from pip, and the modules that they import. They need conflicting versions of libraries, so each has its own
+/// virtual environment.
+const AGENTS_IN_PYTHON: [(&str, &str); 2] = [
+    ("aider", "aider.main, aider.coders, litellm"),
+    (
+        "mini",
+        "minisweagent.run.mini, minisweagent.models.litellm_model, minisweagent.environments.local, litellm",
+    ),
+];
 
 /// The module of the tests that install packages of a release.
 const PACKAGE_TESTS: &str = "dist";
@@ -237,9 +243,10 @@ impl AgentPrograms {
     fn install() -> XtaskResult<Self> {
         std::thread::scope(|scope| {
             let npm = scope.spawn(|| install_npm("", "e2e-agents"));
-            let python = scope.spawn(|| install_python("python", "requirements.txt"));
-            let python_agents = AGENTS_IN_PYTHON.map(|name| {
-                scope.spawn(move || install_python(name, &format!("requirements-{name}.txt")))
+            let python = scope.spawn(|| install_python("python", "requirements.txt", None));
+            let python_agents = AGENTS_IN_PYTHON.map(|(name, modules)| {
+                let requirements = format!("requirements-{name}.txt");
+                scope.spawn(move || install_python(name, &requirements, Some(modules)))
             });
             Ok(Self {
                 npm: join(npm)?,
@@ -272,7 +279,7 @@ impl PackageManagers {
     fn install() -> XtaskResult<Self> {
         std::thread::scope(|scope| {
             let npm = scope.spawn(|| install_npm("dist", "e2e-dist-npm"));
-            let pip = install_python("dist", "dist/requirements.txt");
+            let pip = install_python("dist", "dist/requirements.txt", None);
             Ok(Self {
                 npm: join(npm)?,
                 pip: pip?,
@@ -355,8 +362,14 @@ fn install_npm(folder: &str, name: &str) -> XtaskResult<PathBuf> {
     npm::install_pinned(&suite, name).map(|target| programs_in(&target))
 }
 
-/// Creates a virtual environment with the pinned packages; returns the folder of its programs.
-fn install_python(name: &str, requirements: &str) -> XtaskResult<PathBuf> {
+/// Creates a virtual environment with the pinned packages; returns the folder of its programs. Agents run where they
+/// cannot write byte code, so it is written here: that of `modules` and what they import, or of everything. Agents use
+/// a tenth of their libraries.
+fn install_python(
+    name: &str,
+    requirements: &str,
+    modules: Option<&str>,
+) -> XtaskResult<PathBuf> {
     let pinned = workspace::root().join(SUITE).join(requirements);
     let target = CargoMetadata::workspace_only()?.target_directory;
     let scratch = target.join(format!("e2e-{name}"));
@@ -366,7 +379,7 @@ fn install_python(name: &str, requirements: &str) -> XtaskResult<PathBuf> {
         return Ok(programs);
     }
     // Only pip reads the settings of pip, without which a registry may be out of reach.
-    if install_by_uv(&target, &scratch, &pinned).is_err() {
+    if install_by_uv(&target, &scratch, &pinned, modules.is_none()).is_err() {
         create_environment(&scratch, &[])?;
         let mut pip = Command::new(programs.join("python3"));
         pip.args(["-m", "pip", "install", "--quiet", "--requirement"])
@@ -379,12 +392,22 @@ fn install_python(name: &str, requirements: &str) -> XtaskResult<PathBuf> {
             )
         })?;
     }
+    if let Some(modules) = modules {
+        let mut python = Command::new(programs.join("python3"));
+        python.args(["-c", &format!("import {modules}")]);
+        program::run(python.env_remove("PYTHONDONTWRITEBYTECODE"))?;
+    }
     std::fs::write(installed_lock, pinned_lock)?;
     Ok(programs)
 }
 
-/// Does the same by uv, which takes a third of pip's time. Agents run where they cannot write byte code.
-fn install_by_uv(target: &Path, scratch: &Path, requirements: &Path) -> XtaskResult {
+/// Installs requirements by uv, which takes a third of pip's time.
+fn install_by_uv(
+    target: &Path,
+    scratch: &Path,
+    requirements: &Path,
+    compile: bool,
+) -> XtaskResult {
     /// Environments are created at the same time.
     static UV: Mutex<Option<PathBuf>> = Mutex::new(None);
     let mut installed = UV.lock().unwrap_or_else(PoisonError::into_inner);
@@ -397,13 +420,9 @@ fn install_by_uv(target: &Path, scratch: &Path, requirements: &Path) -> XtaskRes
     create_environment(scratch, &["--without-pip"])?;
     let mut install = Command::new(uv);
     install
-        .args([
-            "pip",
-            "install",
-            "--quiet",
-            "--compile-bytecode",
-            "--python",
-        ])
+        .args(["pip", "install", "--quiet"])
+        .args(compile.then_some("--compile-bytecode"))
+        .arg("--python")
         .arg(scratch.join("bin/python3"))
         .arg("--requirement")
         .arg(requirements);

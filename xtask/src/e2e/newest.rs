@@ -52,7 +52,7 @@ pub(super) fn run(args: &[&str]) -> XtaskResult {
         versions.push(version);
     }
     // Test runners stay as pinned.
-    let python = install_python("python", "requirements.txt")?;
+    let python = install_python("python", "requirements.txt", None)?;
     let filters = match args {
         [] => &["agents::", "claude_code::", "usage_limits::"],
         args => args,
@@ -154,7 +154,7 @@ fn install_newest_python(
     name: &str,
     package: &'static str,
 ) -> XtaskResult<(PathBuf, AgentVersion)> {
-    debug_assert!(AGENTS_IN_PYTHON.contains(&name));
+    debug_assert!(AGENTS_IN_PYTHON.iter().any(|(agent, _)| *agent == name));
     let requirements = format!("{SUITE}/requirements-{name}.txt");
     let pinned = std::fs::read_to_string(workspace::root().join(&requirements))
         .map_err(|error| format!("{requirements}: {error}"))?;
