@@ -365,11 +365,7 @@ fn install_npm(folder: &str, name: &str) -> XtaskResult<PathBuf> {
 /// Creates a virtual environment with the pinned packages; returns the folder of its programs. Agents run where they
 /// cannot write byte code, so it is written here: that of `modules` and what they import, or of everything. Agents use
 /// a tenth of their libraries.
-fn install_python(
-    name: &str,
-    requirements: &str,
-    modules: Option<&str>,
-) -> XtaskResult<PathBuf> {
+fn install_python(name: &str, requirements: &str, modules: Option<&str>) -> XtaskResult<PathBuf> {
     let pinned = workspace::root().join(SUITE).join(requirements);
     let target = CargoMetadata::workspace_only()?.target_directory;
     let scratch = target.join(format!("e2e-{name}"));
@@ -402,12 +398,7 @@ fn install_python(
 }
 
 /// Installs requirements by uv, which takes a third of pip's time.
-fn install_by_uv(
-    target: &Path,
-    scratch: &Path,
-    requirements: &Path,
-    compile: bool,
-) -> XtaskResult {
+fn install_by_uv(target: &Path, scratch: &Path, requirements: &Path, compile: bool) -> XtaskResult {
     /// Environments are created at the same time.
     static UV: Mutex<Option<PathBuf>> = Mutex::new(None);
     let mut installed = UV.lock().unwrap_or_else(PoisonError::into_inner);
