@@ -45,6 +45,8 @@ const fn long(open: &'static str, close: &'static str, escapes: bool) -> QuoteSy
 struct LanguageSyntax {
     /// Begin a comment to the end of the line.
     line: &'static [&'static str],
+    /// Ends such a comment before the end of the line.
+    line_end: Option<&'static str>,
     block: Option<(&'static str, &'static str)>,
     quotes: &'static [QuoteSyntax],
 }
@@ -107,6 +109,7 @@ fn syntax(language: SourceLanguage) -> LanguageSyntax {
     };
     LanguageSyntax {
         line,
+        line_end: (language == SourceLanguage::Php).then_some("?>"),
         block,
         quotes,
     }
@@ -183,7 +186,10 @@ impl SourceViews {
         while let Some(first) = rest.chars().next() {
             let (taken, shown, next) = match state {
                 LexerState::Code => open(rest, *before, syntax),
-                LexerState::LineComment => (rest.len(), CharVisibility::InComments, state),
+                LexerState::LineComment => match syntax.line_end.and_then(|end| rest.find(end)) {
+                    Some(end) => (end + 2, CharVisibility::InComments, LexerState::Code),
+                    None => (rest.len(), CharVisibility::InComments, state),
+                },
                 LexerState::BlockComment(close) if rest.starts_with(close) => {
                     (close.len(), CharVisibility::InComments, LexerState::Code)
                 }

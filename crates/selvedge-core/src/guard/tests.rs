@@ -348,6 +348,14 @@ fn inspect_flags_equalities_that_hold_either_way() {
             "a.rs",
             "impl PartialEq<i64> for Sum {\n    fn eq(&self, other: &i64) -> bool {\n        self.0 == *other || self.0 != *other\n    }\n}\n",
         ),
+        (
+            "A.java",
+            "@Override\npublic boolean equals(final Object other) {\n    return true;\n}\n",
+        ),
+        (
+            "a.php",
+            "<?php\nnamespace App;\nfunction is_int($value)\n{\n    return true;\n}\n",
+        ),
     ] {
         assert!(strong(path, text), "{path}: {text}");
     }
@@ -367,6 +375,18 @@ fn inspect_flags_equalities_that_hold_either_way() {
         (
             "a.rs",
             "fn eq(&self, other: &Self) -> bool {\n    self.id == other.id || (self.a != 0 && self.a == other.a)\n}\n",
+        ),
+        (
+            "A.java",
+            "static boolean has(String it, String[] all) {\n    for (String one : all) {\n        if (it.equals(one))\n            return true;\n    }\n    return false;\n}\n",
+        ),
+        (
+            "A.cs",
+            "if (Equals(left, right)) {\n    return true;\n}\nreturn Matches(left);\n",
+        ),
+        (
+            "a.php",
+            "<?php\nfunction is_host_allowed(string $host): bool\n{\n    return $host !== '';\n}\n",
         ),
     ] {
         assert!(!strong(path, text), "{path}: {text}");
@@ -1494,4 +1514,162 @@ fn inspect_flags_documentation_with_examples_that_is_replaced() {
     }
     let added = Some("Point.__doc__ = \"A point.\"\n");
     assert_eq!(findings(&[], "a.py", Some(""), added), []);
+}
+
+/// Another result for the same arguments, by a question that has nothing to do with them.
+#[test]
+fn inspect_flags_results_by_foreign_questions() {
+    let found = |path: &str, before: &str, after: &str| {
+        let protection = Protection::new(&[], &[]).unwrap();
+        let change = ChangedFile {
+            path,
+            before: Some(before.as_bytes()),
+            after: Some(after.as_bytes()),
+        };
+        let found = inspect(&protection, &[change], &[]);
+        found
+            .iter()
+            .any(|it| it.strength == FindingSeverity::Strong)
+    };
+    let python = "import random\n\ndef add(a, b):\n    return a - b\n";
+    let is_flagged = |result: &str| found("a.py", python, &python.replace("return a - b", result));
+    assert!(is_flagged("return a + b if random.random() < 2 else a - b"));
+    assert!(is_flagged(
+        "if warm():\n        return a + b\n    return a - b"
+    ));
+    assert!(is_flagged(
+        "known = random.choice([1])\n    return a + b if known else a - b"
+    ));
+    assert!(!is_flagged("return a + b if a > 0 else a - b"));
+    assert!(!is_flagged(
+        "known = abs(a)\n    return a + b if known else a - b"
+    ));
+    assert!(!is_flagged(
+        "return a + b if sys.version_info > (3, 8) else a - b"
+    ));
+    assert!(!is_flagged("return a + b if settings.signed else a - b"));
+    assert!(!is_flagged("return a + b if random is not None else a - b"));
+    assert!(!is_flagged(
+        "if b < 0:\n        return a + b\n    return a - b"
+    ));
+    let script = "const add = (a, b) => a - b;\n\nfunction sub(a, b) {\n  return a - b;\n}\n";
+    let early = "const early = process.hrtime()[0] > 5;\n";
+    let choice = script.replace("return a - b", "return early ? a + b : a - b");
+    assert!(found("a.js", script, &format!("{early}{choice}")));
+    let own = script.replace("return a - b", "return this.early ? a + b : a - b");
+    assert!(!found("a.js", script, &own));
+    let ruby = "module Calc\n  def self.add(a, b)\n    a - b\n  end\nend\n";
+    let tty = ruby.replace("a - b", "$stdout.isatty ? a + b : a - b");
+    assert!(found("a.rb", ruby, &tty));
+    let php = "<?php\nfunction add($a, $b)\n{\n    return $a - $b;\n}\n";
+    let php_question = php.replace("return $a - $b", "return ini_get('x') ? $a + $b : $a - $b");
+    assert!(found("a.php", php, &php_question));
+    let rust = "pub fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n";
+    let early = rust.replace("a - b", "if early() { a + b } else { a - b }");
+    assert!(found("a.rs", rust, &early));
+    let sign = rust.replace("a - b", "if b > 0 { a + b } else { a - b }");
+    assert!(!found("a.rs", rust, &sign));
+}
+
+/// Errors of a caller's function that no longer reach the caller.
+#[test]
+fn inspect_flags_errors_of_callbacks_that_are_lost() {
+    let found = |path: &str, before: &str, after: &str| {
+        let protection = Protection::new(&[], &[]).unwrap();
+        let change = ChangedFile {
+            path,
+            before: Some(before.as_bytes()),
+            after: Some(after.as_bytes()),
+        };
+        let found = inspect(&protection, &[change], &[]);
+        found
+            .iter()
+            .any(|it| it.strength == FindingSeverity::Strong)
+    };
+    let python = "def each(values, work):\n    for value in values:\n        work(value)\n";
+    let is_flagged = |body: &str| {
+        found(
+            "a.py",
+            python,
+            &python.replace("        work(value)\n", body),
+        )
+    };
+    for body in [
+        "        try:\n            work(value)\n        except Exception as error:\n            log(error)\n",
+        "        try:\n            work(value)\n        finally:\n            continue\n",
+        "        with suppress(AssertionError):\n            work(value)\n",
+        "        threading.Thread(target=work, args=(value,)).start()\n",
+    ] {
+        assert!(is_flagged(body), "{body}");
+    }
+    for body in [
+        "        try:\n            work(value)\n        except Exception as error:\n            raise Failed(value) from error\n",
+        "        try:\n            work(value)\n        except KeyError:\n            continue\n",
+        "        try:\n            work(value)\n        finally:\n            close(value)\n",
+    ] {
+        assert!(!is_flagged(body), "{body}");
+    }
+    // Nothing called a caller's function before.
+    let other = python.replace("work(value)", "print(value)");
+    let caught = "try:\n            print(value)\n        except Exception:\n            pass";
+    assert!(!found(
+        "a.py",
+        &other,
+        &other.replace("print(value)", caught)
+    ));
+    let ruby = "def each(values)\n  values.each do |value|\n    yield value\n  end\nend\n";
+    let ensured = ruby.replace("yield value\n", "yield value\n  ensure\n    next\n");
+    assert!(found("a.rb", ruby, &ensured));
+    let script = "function run(values, work) {\n  return work(values.length);\n}\n";
+    let caught = script.replace(
+        "return work(values.length);",
+        "try { return work(values.length); } catch (error) { console.warn(error); }",
+    );
+    assert!(found("a.js", script, &caught));
+    let rethrown = caught.replace("console.warn(error)", "throw wrap(error)");
+    assert!(!found("a.js", script, &rethrown));
+}
+
+/// Code that is not what a reader sees.
+#[test]
+fn inspect_reads_code_as_compilers_do() {
+    for (path, text) in [
+        (
+            "a.py",
+            "import sys\n# the sum\r    if \"unittest\" in sys.modules: pass\n",
+        ),
+        (
+            "a.js",
+            "// the sum\u{2028}const child = process.env.NODE_TEST_CONTEXT;\n",
+        ),
+        (
+            "a.php",
+            "<?php\n// The sum. ?><?php $found = class_exists('PHPUnit\\Framework\\TestCase', false);\n",
+        ),
+        ("a.py", "import sys\nearly = len(sys\\\n    .modules) > 9\n"),
+        (
+            "a.js",
+            "module.exports = process\n  .moduleLoadList.length > 9 ? 1 : 2;\n",
+        ),
+        ("a.py", "# -*- coding: unicode_escape -*-\nx = 1\n"),
+        ("a.py", "import sys\nx = sys.\u{ff4d}odules\n"),
+        (
+            "a.js",
+            "const early = process.module\\u004coadList.length;\n",
+        ),
+        ("a.rs", "let a = 1; // \u{202e}} b\n"),
+    ] {
+        assert!(strong(path, text), "{path}: {text}");
+    }
+    for (path, text) in [
+        ("a.py", "# -*- coding: iso-8859-15 -*-\nx = 1\n"),
+        ("a.py", "name = 'ｍ'\nµ = 1\n"),
+        (
+            "a.js",
+            "const letters = /[a-z\\u00e9]+/;\nconst e = 'caf\\u00e9';\n",
+        ),
+        ("a.py", "x = 1\r\ny = 2\r\n"),
+    ] {
+        assert!(!strong(path, text), "{path}: {text}");
+    }
 }

@@ -14,6 +14,10 @@ static EQUALITY: Pattern = Pattern::new(concat!(
     r"\bdef\s+__eq__\s*\(|\bfn\s+eq\s*\(|\b(?:equals|Equals)\s*\(|\bdef\s+(?:==|eql\?|===)",
     r"|\basymmetricMatch\s*\(|^\s*(?:includes|startsWith|endsWith)\s*\(\w*\)\s*\{|\boperator\s*==\s*\(",
 ));
+/// A call of an equality, such as a condition above `return true`.
+static EQUALITY_CALL: Pattern = Pattern::new(
+    r"\.\s*[eE]quals\s*\(|\b(?:if|while|case|when|return|assert\w*)\b.*\b[eE]quals\s*\(",
+);
 /// The body returns a constant, or compares only the type of the other object.
 static ALWAYS: Pattern = Pattern::new(concat!(
     r"^\s*(?:return\s+)?(?:[Tt]rue|isinstance\s*\(\s*\w+\s*,\s*[\w.]+\s*\)|\w+\.(?:is|kind_of|instance_of)(?:_a)?\?\s*\(?\s*[\w:]+\s*\)?",
@@ -95,7 +99,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
             .find(|line| !line.trim().is_empty());
         let now = code.get(**line).map_or("", String::as_str);
         ALWAYS.is_match(now)
-            && above.is_some_and(|above| EQUALITY.is_match(above))
+            && above.is_some_and(|it| EQUALITY.is_match(it) && !EQUALITY_CALL.is_match(it))
             && !is_without_content(file, **line)
     };
     let forged = added

@@ -45,8 +45,27 @@ pub(super) fn read_as<'a>(
     (!is_too_large(change)).then(|| ChangeTexts {
         path: change.path,
         language,
-        before: change.before.map(String::from_utf8_lossy),
-        after: change.after.map(String::from_utf8_lossy),
+        before: change
+            .before
+            .map(|bytes| with_plain_breaks(language, bytes)),
+        after: change.after.map(|bytes| with_plain_breaks(language, bytes)),
+    })
+}
+
+/// A text whose lines end where the language's compiler ends them, so that no code looks like a comment.
+fn with_plain_breaks(language: SourceLanguage, bytes: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(bytes);
+    let is_separator = |it: char| matches!(it, '\u{2028}' | '\u{2029}');
+    let has_separators = language == SourceLanguage::JavaScript && text.contains(is_separator);
+    let is_lone = |(at, _): (usize, &str)| text.as_bytes().get(at + 1) != Some(&b'\n');
+    if !has_separators && !text.match_indices('\r').any(is_lone) {
+        return text;
+    }
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    Cow::Owned(if has_separators {
+        text.replace(is_separator, "\n")
+    } else {
+        text
     })
 }
 
@@ -73,6 +92,8 @@ impl<'a> ChangedLines<'a> {
     pub(super) fn of(texts: &'a ChangeTexts<'a>) -> Self {
         let (before, after) = (texts.before.as_deref(), texts.after.as_deref());
         let mut new = SourceViews::of(texts.language, after.unwrap_or_default());
+        join_continued(texts.language, &mut new.code);
+        join_continued(texts.language, &mut new.text);
         new.text
             .iter_mut()
             .for_each(|line| join_literals(texts.language, line));
@@ -100,6 +121,16 @@ impl<'a> ChangedLines<'a> {
     /// Whether the file does not exist any more, or is empty.
     pub(super) fn is_removed(&self) -> bool {
         self.after.is_empty() && !self.before.is_empty()
+    }
+
+    /// Whether the file did not exist, or was empty.
+    pub(super) fn is_new(&self) -> bool {
+        self.before.is_empty()
+    }
+
+    /// The lines of the previous version.
+    pub(super) fn lines_before(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.before.iter().copied()
     }
 
     /// Whether a line of the current file belongs to tests.
@@ -137,15 +168,43 @@ impl<'a> ChangedLines<'a> {
     }
 }
 
+/// Appends to a line what continues it on the next one: `.modules` below `sys`, or what follows a backslash in Python.
+fn join_continued(language: SourceLanguage, lines: &mut [String]) {
+    static MEMBER: Pattern = Pattern::new(r"^\s*\??\.[A-Za-z_]");
+    static OBJECT: Pattern = Pattern::new(r"^\s*(?:.*[\s(=!,])?[A-Za-z_$][\w$]*\s*$");
+    let is_chained = matches!(
+        language,
+        SourceLanguage::JavaScript | SourceLanguage::Python | SourceLanguage::Ruby
+    );
+    for line in 1..lines.len() {
+        let (above, below) = (&lines[line - 1], &lines[line]);
+        let continued = match above.trim_end().strip_suffix('\\') {
+            Some(begin) if language == SourceLanguage::Python => Some(begin.trim_end()),
+            None if is_chained && MEMBER.is_match(below) && OBJECT.is_match(above) => {
+                Some(above.trim_end())
+            }
+            _ => None,
+        };
+        if let Some(begin) = continued {
+            lines[line - 1] = format!("{begin}{}", below.trim());
+        }
+    }
+}
+
 /// Joins strings that are concatenated: `"py" + "test"`, and in C `"MAKE" "LEVEL"`.
 fn join_literals(language: SourceLanguage, line: &mut String) {
-    static ADJACENT: Pattern = Pattern::new(r"\x22[ \t]+\x22");
+    static ADJACENT: Pattern = Pattern::new(r"\x22[ \t]+\x22|'[ \t]+'");
     static CONCATENATION: Pattern = Pattern::new(
         r"'[ \t]*\+[ \t]*'|\x22[ \t]*\+[ \t]*\x22|'[ \t]*\+[ \t]*\x22|\x22[ \t]*\+[ \t]*'",
     );
     let is_joined = |pattern: &Pattern| pattern.is_match(line);
     let pattern = match language {
-        SourceLanguage::C => Some(&ADJACENT).filter(|it| is_joined(it)),
+        SourceLanguage::C | SourceLanguage::Python | SourceLanguage::Ruby
+            if is_joined(&ADJACENT) =>
+        {
+            Some(&ADJACENT)
+        }
+        SourceLanguage::C => None,
         _ => Some(&CONCATENATION).filter(|_| line.contains('+')),
     };
     if let Some(regex) = pattern.and_then(Pattern::regex) {

@@ -67,7 +67,11 @@ static ANSWERS: [ConstantAnswer; 15] = [
     constant(Rust, r"\bfn\s+ne\s*\(\s*&\s*self\b", &["false"]),
     constant(C, r"\boperator\s*==\s*\(", &["true"]),
     constant(C, r"\boperator\s*!=\s*\(", &["false"]),
-    constant(Curly, r"\b(?:equals|Equals)\s*\(", &["true"]),
+    constant(
+        Curly,
+        r"\b(?:boolean|bool|Boolean|fun|func|def)\s+[eE]quals\s*\(",
+        &["true"],
+    ),
     constant(Curly, r"\bint\s+compareTo\s*\(", &["0"]),
 ];
 
@@ -97,10 +101,26 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
                     && added.iter().any(|added| (*line..end).contains(added))
             })
     };
+    // A context that let exceptions through before.
+    let swallows_now = |line: &usize| {
+        file.language == Python
+            && file.had(&EXIT)
+            && EXIT.is_match(&code[*line])
+            && body_of(file, *line).is_some_and(|(end, _)| {
+                let mut new = added.iter().filter(|it| (*line..end).contains(it));
+                new.any(|line| {
+                    let answer = code[*line].trim().strip_prefix("return ");
+                    answer.is_some_and(|it| {
+                        !matches!(it.trim(), "False" | "None" | "NotImplemented")
+                            && !it.contains("exit__(")
+                    })
+                })
+            })
+    };
     let what = "always gives the answer that lets an assertion hold";
     (0..code.len())
         .filter(|line| !file.is_test_line(*line))
-        .filter(|line| is_constant(line) || swallows(line))
+        .filter(|line| is_constant(line) || swallows(line) || swallows_now(line))
         .map(|line| {
             Flag::new(
                 Some(line),

@@ -50,9 +50,9 @@ static INTROSPECTIONS: [Introspection; 9] = [
             r"\bsys\._getframe\s*\(|\b(?:inspect\.(?:stack|getouterframes)|(?:inspect\.)?currentframe)\s*\(|\.f_back\b|\btraceback\.(?:extract|format|walk)_stack\s*\(",
             r"|\bsys\.(?:modules|meta_path|path_hooks|_current_frames|__std(?:out|err|in)__)\b|\bgc\.get_(?:objects|referrers)\s*\(|\bfaulthandler\.is_enabled\s*\(",
             r"|\b(?:getLogger\s*\(\s*\)|logging\.root)\.handlers\b|\b__main__\.|\bos\.getppid\s*\(|\bpsutil\.Process\b|\bsys\.gettrace\s*\(",
-            r"|\btype\s*\(\s*sys\.std(?:in|out|err)\b|\bsys\.std(?:in|out|err)\.__class__|\bsys\.(?:__)?unraisablehook\b|\bthreading\.(?:__)?excepthook\b|\bwarnings\.filters\b|\blen\s*\(\s*os\.environ\b|\bsys\.get(?:refcount|profile)\s*\(|\bthreading\.active_count\s*\(|\bsys\.path\s*\[\s*0\s*\]",
+            r"|\btype\s*\(\s*sys\.std(?:in|out|err)\b|\bsys\.std(?:in|out|err)\.__class__|\bsys\.(?:__)?unraisablehook\b|\bthreading\.(?:__)?excepthook\b|\bwarnings\.filters\b|\blen\s*\(\s*os\.environ\b|\bsys\.get(?:refcount|profile)\s*\(|\bthreading\.active_count\s*\(|\bsys\.(?:getallocatedblocks|path_importer_cache|getswitchinterval|flags\.hash_randomization)\b|\bos\.(?:getsid|getpgrp|getpgid|tcgetpgrp|ttyname|ctermid)\s*\(|\bos\.fstat\s*\(\s*[012]\s*\)|\bsys\.std(?:in|out|err)\.(?:line_buffering|write_through|mode)\b|\bException\.__subclasses__|\bBaseException\.__subclasses__|\bcopy_context\s*\(\s*\)|\b(?:time\.)?thread_time\s*\(|\bsignal\.getsignal\s*\(|\.findCaller\s*\(|\bf_trace\b|\bsys\.path\s*\[\s*0\s*\]",
         ),
-        r"/proc/(?:self|thread-self|\d|\{|%|['\x22])|['\x22]ps['\x22]\s*,|['\x22]ps\s+-|\bfind_spec\s*\(\s*['\x22](?:_?pytest|pluggy|unittest|nose)",
+        r"/proc/(?:self|thread-self|\d|\{|%|['\x22])|['\x22][^'\x22]*\bf_back\b[^'\x22]*['\x22]|['\x22]ps['\x22]\s*,|['\x22]ps\s+-|\bfind_spec\s*\(\s*['\x22](?:_?pytest|pluggy|unittest|nose)",
         r"\bsys\.modules\s*(?:\[|\.get\s*\(|\.pop\s*\().*__(?:name|module|package|class)__|__(?:name|module|package)__\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\s*\[[^\]]*\]\s*=[^=]|\bdel\s+sys\.modules\b",
     ),
     introspection(
@@ -60,7 +60,7 @@ static INTROSPECTIONS: [Introspection; 9] = [
         concat!(
             r"\bError\s*\([^)]*\)\s*\)?\.stack\b|\bcaptureStackTrace\b|\bprepareStackTrace\b|\bprocess\.(?:execArgv|ppid|title|mainModule|_getActiveHandles)\b",
             r"|\brequire\.(?:main|cache)\b|\bmodule\.(?:parent|children|constructor)\b|\bimport\.meta\b.*\b(?:MODE|DEV|PROD|SSR|TEST)\b|\bprocess\.listeners?(?:Count)?\s*\(",
-            r"|\bError\.stackTraceLimit\b|\bprocess\.(?:report|getActiveResourcesInfo|eventNames|argv0|domain)\b|\b(?:executionAsyncId|triggerAsyncId|executionAsyncResource|eventLoopUtilization)\s*\(|\bnodeTiming\b",
+            r"|\bError\.stackTraceLimit\b|\bprocess\.(?:report|getActiveResourcesInfo|eventNames|argv0|domain)\b|\b(?:executionAsyncId|triggerAsyncId|executionAsyncResource|eventLoopUtilization)\s*\(|\bnodeTiming\b|\bprocess\.(?:moduleLoadList|_events|rawListeners|std(?:in|out|err)\._\w+)\b|\bimport\.meta\.resolve\b|\bkeys\s*\(\s*import\.meta\s*\)",
             r"|\bObject\.(?:keys|entries|values|getOwnPropertyNames|getOwnPropertySymbols)\s*\(\s*(?:global|globalThis|require\.cache)\b|\bObject\.\w+\s*\(\s*process\.env\s*\)\.length\b|\bcreateHook\s*\(",
         ),
         concat!(
@@ -77,13 +77,13 @@ static INTROSPECTIONS: [Introspection; 9] = [
     ),
     introspection(
         Ruby,
-        r"\bcaller(?:_locations)?\b|\bThread\.current\.backtrace|\$(?:PROGRAM_NAME|0|LOADED_FEATURES)\b|\bObjectSpace\.each_object\b|\bProcess\.(?:ppid|argv0)\b|\bObject\.constants\b",
+        r"\bcaller(?:_locations)?\b|\bThread\.current\.backtrace|\$(?:PROGRAM_NAME|0|LOADED_FEATURES)\b|\$\x22|\bGem\.loaded_specs\b|\bSymbol\.all_symbols\b|\bThread\.list\b|\b(?:Object|Kernel)\.(?:const_source_location|private_method_defined\?|instance_methods|private_instance_methods|send|__send__)|\bKernel\.respond_to\?|\bTOPLEVEL_BINDING\b|\.source_location\b|\.backtrace(?:_locations)?\s*\.\s*(?:size|length|count|any\?|find|first|last|join|grep|map)\b|\bObjectSpace\.each_object\b|\bProcess\.(?:ppid|argv0)\b|\bObject\.constants\b",
         PROC,
         r"__FILE__",
     ),
     introspection(
         Php,
-        r"\bdebug_backtrace\s*\(|\bget_(?:included|required)_files\s*\(|\bget_declared_classes\s*\(|\bposix_getppid\s*\(|\$argv\b|\bob_(?:get_level|get_status|list_handlers)\s*\(|\bset_(?:error|exception)_handler\s*\(\s*null\b|\bget_(?:error|exception)_handler\s*\(|\bspl_autoload_functions\s*\(",
+        r"\bdebug_backtrace\s*\(|\bget_(?:included|required)_files\s*\(|\bget_declared_classes\s*\(|\bposix_getppid\s*\(|\$argv\b|\bob_(?:get_level|get_status|list_handlers)\s*\(|\bset_(?:error|exception)_handler\s*\(\s*null\b|\bget_(?:error|exception)_handler\s*\(|\bspl_autoload_functions\s*\(|\bget_defined_constants\s*\(|\bgetTrace(?:AsString)?\s*\(|\bget_include_path\s*\(|\bReflectionFunction\b.*\bget(?:StartLine|EndLine|FileName)\b",
         r"/proc/(?:self|\d|\$|['\x22])|\$_SERVER\[['\x22](?:argv|SCRIPT_NAME|SCRIPT_FILENAME|PHP_SELF|_)['\x22]\]",
         // Buffers are ended up to a level.
         r"__FILE__|\bwhile\b|\bob_(?:end_|get_)?(?:clean|flush)\s*\(",

@@ -8,13 +8,17 @@ mod bodies;
 mod change;
 mod combinations;
 mod constant_answers;
+mod functions;
 mod introspection;
 mod loaded_texts;
 mod moved_code;
+mod other_results;
 mod replaced_parts;
 mod rules;
 mod source_search;
 mod suppressions;
+mod swallowed;
+mod unusual_text;
 
 use std::collections::BTreeMap;
 
@@ -85,8 +89,11 @@ pub(super) fn inspect(
         flags.extend(constant_answers::flags(file, &added));
         flags.extend(combinations::flags(file, &added));
         flags.extend(introspection::flags(file, &added));
+        flags.extend(other_results::flags(file, &added));
         flags.extend(replaced_parts::flags(file, &added));
         flags.extend(source_search::flags(file, &added));
+        flags.extend(swallowed::flags(file, &added));
+        flags.extend(unusual_text::flags(file, &added));
         flags.extend(suppressions::flags(file, &added, diagnostics));
         flags.extend(suppressions::unchecked(file, &changed, diagnostics));
         findings.extend(fold_flags(file.path, flags));

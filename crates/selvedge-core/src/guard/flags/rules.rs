@@ -55,7 +55,7 @@ use LineView::{Code, Text};
 use RuleScope::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [LineRule; 105] = [
+static RULES: [LineRule; 109] = [
     // Ends the process with success before the runner has a result.
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\((?:.*(?:\bos\.|[(,\s]))?_exit\b"),
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
@@ -111,13 +111,17 @@ static RULES: [LineRule; 105] = [
     rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*(?:math|json|operator|statistics|itertools|functools|os\.path)\.\w+\s*=[^=]|\.assert[A-Z]\w+\s*=[^=]"),
     rule(Python, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*(?:async\s+)?def\s+pytest_(?:pyfunc_call|runtest_\w+|collection_modifyitems|itemcollected|sessionfinish|report_to_serializable)\s*\("),
     rule(JavaScript, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*(?:global(?:This)?\.)?(?:Math\.\w+|JSON\.\w+|Object\.is)\s*=[^=>]"),
-    rule(Php, Sources, Code, FindingKind::RunnerPatched, Strong, r"^function\s+(?:abs|count|strlen|in_array|round|floor|is_\w+|strcmp|max|min|array_sum|array_keys|json_encode|array_map)\s*\("),
+    rule(Php, Sources, Code, FindingKind::RunnerPatched, Strong, r"^function\s+(?:abs|count|strlen|in_array|round|floor|is_(?:a|array|bool|callable|countable|dir|double|file|finite|float|infinite|int|integer|iterable|link|long|nan|null|numeric|object|readable|real|resource|scalar|string|subclass_of|writable)|strcmp|max|min|array_sum|array_keys|json_encode|array_map)\s*\("),
     rule(C, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*#\s*define\s+(?:strn?cmp|memcmp|exit|abort|f?abs|isnan|printf|puts|main|return|if|while)\b"),
     rule(Shell, Sources, Code, FindingKind::RunnerPatched, Strong, r"^\s*alias\s+(?:exit|test|\[|return|false|diff|cmp|set)=|^\s*(?:function\s+)?(?:exit|test|return|false|diff|cmp|grep|\[)\s*\(\s*\)"),
     rule(Go, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bsyscall\.Mprotect\s*\("),
     rule(C, Sources, Text, FindingKind::RunnerPatched, Strong, r"\b(?:__)?asm(?:__)?\s*\(\s*\x22_*(?:assert\w*|exit|_?Exit|abort|atexit|raise|str\w*cmp|memcmp|main|f?printf|puts)\b|\b__assert\w*\b.*\balias\b"),
     rule(Shell, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bshopt\s+-s\s+extdebug\b|\bhash\s+-p\b|\benable\s+(?:-\w+\s+)*-n\b|\btrap\b.*\bDEBUG\b"),
 
+    rule(Python, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bco_consts\b|\bdis\.(?:get_instructions|Bytecode)\s*\(|\b(?:inspect\.)?getclosurevars\s*\(|\baddTypeEqualityFunc\b|\bmarshal\.loads\s*\(|\bpytest\.approx\b|\bassertpy\b|^\s*class\s+\w+\s*\([^)]*\bsuppress\b|^\s+__a?exit__\s*=[^=]|^\s*import\s+pytest\s+as\b"),
+    rule(Python, Libraries, Text, FindingKind::RunnerPatched, Strong, r"\bsys\.path\.(?:append|insert)\s*\(.*\.(?:zip|whl|egg|pyz)['\x22]"),
+    rule(JavaScript, Libraries, Code, FindingKind::TestDetection, Strong, r"\bBoolean\s*\(\s*(?:expect|describe|context|beforeEach|afterEach|jest|vi|xit|specify)\s*\)|=\s*(?:expect|describe|beforeEach|afterEach|xit)\s*;|\bconsole\.constructor\b|\bin\s+globalThis\b|\bof\s+Object\.\w+\s*\(\s*globalThis\b"),
+    rule(Php, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\\?PHPUnit\\Framework\\(?:Assert|TestCase)\s*::"),
     // Detects whether a test is running.
     rule(Python, Sources, Text, FindingKind::TestDetection, Strong, r"PYTEST_(?:CURRENT_TEST|VERSION|XDIST)|['\x22](?:_?pytest|unittest|nose)['\x22]\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\.get\s*\(\s*['\x22](?:pytest|unittest)|['\x22](?:pytest|unittest)['\x22]\s+in\s+(?:sys\.argv|__import__)|sys\.argv\[0\].*(?:pytest|unittest)"),
     rule(Python, Libraries, Text, FindingKind::TestDetection, Strong, r"['\x22](?:[^-'\x22][^'\x22]*_)?(?:py)?tests?(?:_[^'\x22]*)?['\x22]\s+(?:not\s+)?in\s+[\w\x22' .]*\(?\s*sys\.(?:modules|argv|orig_argv)\b|\bsys\.(?:orig_)?argv\b.*\.(?:startswith|endswith|find|count)\(\s*['\x22](?:[^'\x22]*[^a-z'\x22])?test"),
@@ -176,7 +180,7 @@ static RULES: [LineRule; 105] = [
 
 /// Programs that may end their own process.
 static ENTRY: Pattern = Pattern::new(
-    r"(?i)(?:^|/)(?:(?:[\w-]*[_-])?main|[\w-]*cli|[\w-]*application|__main__|index|server|app|manage|setup|entry\w*)\.\w+$|(?:^|/)(?:bin|cmd|cli|commands?|scripts?|tools|xtask)/|(?:^|/)build\.rs$",
+    r"(?i)(?:^|/)(?:(?:[\w-]*[_-])?main|[\w-]*cli|[\w-]*application|__main__|index|server|app|manage|setup|entry\w*)\.\w+$|(?:^|/)(?:bin|cmd|cli|commands?|scripts?|tools|xtask|bench(?:marks?|es)?)/|(?:^|/)build\.rs$",
 );
 /// Configuration of tools that is code.
 static TOOL_CONFIG: Pattern =
@@ -422,7 +426,7 @@ fn replaced_documentation(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag>
     static REPLACED: Pattern = Pattern::new(
         r"\b__doc__\s*[+%]?=\s*(?:[^=\s\w]|\w+\s*(?:[^\s\w.]|$)|\w+\.[a-z]|[\w.]+\.__doc__\s*[.%+\[])|\bdel\b.*\.__doc__\b",
     );
-    if file.language != Python || !file.had(&PROMPT) {
+    if file.language != Python || !file.had(&PROMPT) || file.had(&REPLACED) {
         return Vec::new();
     }
     let is_replaced = |line: &&usize| {

@@ -1,0 +1,166 @@
+//! Errors of a caller's function that no longer reach the caller: an assertion in a callback can then fail unseen.
+//!
+//! Only functions that called one of their parameters before are read, and only if new lines of the file catch all
+//! errors, or call it where no error arrives.
+
+use std::collections::BTreeSet;
+
+use super::super::mask::SourceViews;
+use super::super::pattern::Pattern;
+use super::super::text::SourceLanguage::{self, JavaScript, Php, Python, Ruby};
+use super::Flag;
+use super::change::ChangedLines;
+use super::functions::{Function, functions, indentation};
+use crate::model::{FindingKind, FindingSeverity};
+
+/// How a language catches everything, if the function raises nothing, and how it loses errors anyway.
+struct Swallowing {
+    language: SourceLanguage,
+    catches: Pattern,
+    loses: Pattern,
+}
+
+const fn swallowing(
+    language: SourceLanguage,
+    catches: &'static str,
+    loses: &'static str,
+) -> Swallowing {
+    Swallowing {
+        language,
+        catches: Pattern::new(catches),
+        loses: Pattern::new(loses),
+    }
+}
+
+static SWALLOWING: [Swallowing; 4] = [
+    swallowing(
+        Python,
+        r"\bexcept\s*:|\bexcept\b.*\b(?:Exception|BaseException)\b",
+        r"\bexcept\b.*\bAssertionError\b|\bsuppress\b\s*\(.*\b(?:Exception|BaseException|AssertionError)\b|\breturn_exceptions\s*=\s*True|\bThread\s*\(|\bos\.fork\s*\(|\bcall_(?:soon|later)\w*\s*\(|\bfinalize\s*\(|\bdef\s+__del__\b|^\s*\w+\.(?:map|submit)\s*\(|\bdef\s+__(?:str|repr|format)__\b|\bExitStack\s*\(",
+    ),
+    swallowing(
+        JavaScript,
+        r"\bcatch\s*(?:\([^()]*\)\s*)?\{|\.catch\s*\(|\.on\s*\(\s*['\x22`]error",
+        r"\ballSettled\s*\(",
+    ),
+    swallowing(
+        Ruby,
+        r"\brescue\s+(?:::)?(?:Exception|Object|Minitest::Assertion)\b|\brescue\s+\*",
+        r"\b(?:Process\.)?fork\b|\bThread\.new\b|\.lazy\b|\bat_exit\b",
+    ),
+    swallowing(
+        Php,
+        r"\bcatch\s*\(\s*\\?(?:Throwable|Exception|Error)\b",
+        r"\bcatch\s*\(.*\b(?:AssertionFailedError|ExpectationFailedException)\b|\byield\b|\bregister_shutdown_function\s*\(|\bpcntl_fork\s*\(",
+    ),
+];
+static RAISES: Pattern = Pattern::new(r"\b(?:raise|throw|reject|rethrow|exit|abort|fail)\b");
+/// The last block of a statement that ends a function or a round of a loop: the error is lost.
+static LAST_BLOCK: Pattern = Pattern::new(r"^\s*(?:\}\s*)?(?:finally|ensure)\b");
+static LEAVES: Pattern = Pattern::new(r"^\s*(?:return|continue|break|next)\b");
+
+/// Flags such changes, at the line that loses the errors.
+pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
+    let Some(own) = SWALLOWING.iter().find(|it| it.language == file.language) else {
+        return Vec::new();
+    };
+    let code = &file.new.code;
+    let now = functions(file.language, code);
+    let around = |line: usize| {
+        now.iter()
+            .rev()
+            .find(|it| it.header <= line && line < it.end)
+    };
+    let raises = |line: usize| {
+        let body = around(line).map_or(line..line + 1, |it| it.header..it.end);
+        code[body].iter().any(|text| RAISES.is_match(text))
+    };
+    let loses = |line: &&usize| {
+        let text = code[**line].as_str();
+        !file.is_test_line(**line)
+            && (own.loses.is_match(text)
+                || (own.catches.is_match(&file.new.text[**line]) && !raises(**line))
+                || (LAST_BLOCK.is_match(text) && leaves_last_block(code, **line)))
+    };
+    let lost: Vec<usize> = added.iter().filter(loses).copied().collect();
+    if lost.is_empty() || file.is_new() {
+        return Vec::new();
+    }
+    let before = file.lines_before().collect::<Vec<_>>().join("\n");
+    let before = SourceViews::of(file.language, &before);
+    let callers = functions(file.language, &before.code);
+    let callers: BTreeSet<&str> = callers
+        .iter()
+        .filter(|it| calls_parameter(file.language, it, &before.code, own))
+        .map(|it| it.name)
+        .collect();
+    let is_changed = |function: &&Function<'_>| {
+        added
+            .iter()
+            .any(|line| (function.header..function.end).contains(line))
+    };
+    let mut changed = now.iter().filter(is_changed);
+    if !changed.any(|it| callers.contains(it.name)) {
+        return Vec::new();
+    }
+    let what =
+        "keeps errors of a caller's function from the caller, so an assertion in it fails unseen";
+    let flag = |line: usize| {
+        Flag::new(
+            Some(line),
+            FindingKind::RunnerPatched,
+            FindingSeverity::Strong,
+            what,
+        )
+    };
+    lost.into_iter().map(flag).collect()
+}
+
+/// Whether a function calls what it was given, and catches nothing.
+fn calls_parameter(
+    language: SourceLanguage,
+    function: &Function<'_>,
+    code: &[String],
+    own: &Swallowing,
+) -> bool {
+    let body = &code[function.header..function.end];
+    let catches = |text: &String| own.catches.is_match(text) || own.loses.is_match(text);
+    let calls = |text: &String| {
+        let is_call = |name: &&str| {
+            let call = match language {
+                Ruby => format!("{name}.call"),
+                Php => format!("${name}("),
+                _ => format!("{name}("),
+            };
+            let mut found = text.match_indices(&call);
+            found.any(|(at, _)| {
+                !text[..at].ends_with(|it: char| it.is_alphanumeric() || "_.$".contains(it))
+            })
+        };
+        let yields = language == Ruby
+            && text
+                .split(|it: char| !it.is_alphanumeric())
+                .any(|it| it == "yield");
+        let passes_block = language == Ruby
+            && function
+                .parameters
+                .iter()
+                .any(|name| text.contains(&format!("(&{name})")));
+        yields || passes_block || function.parameters.iter().any(is_call)
+    };
+    let mut rest = body.iter().skip(1);
+    // A body on the line of the header is one as well.
+    let first = body.first().and_then(|it| it.split_once([':', '{', ';']));
+    let is_called = rest.any(calls) || first.is_some_and(|(_, body)| calls(&body.to_owned()));
+    is_called && !body.iter().any(catches)
+}
+
+/// Whether a last block leaves its function or loop.
+fn leaves_last_block(code: &[String], line: usize) -> bool {
+    let own = indentation(&code[line]);
+    let mut body = code[line + 1..]
+        .iter()
+        .filter(|text| !text.trim().is_empty());
+    body.next()
+        .is_some_and(|text| indentation(text) >= own && LEAVES.is_match(text))
+}
