@@ -177,6 +177,7 @@ fn blind_equalities(file: &ChangedLines<'_>, added: &[usize]) -> Vec<usize> {
             && (names.next().is_some_and(ignores)
                 || is_own_ignored()
                 || holds_either_way(&body)
+                || (is_python && compares_nothing(&body))
                 || is_own_changed()
                 || is_of_standard_value())
     };
@@ -226,6 +227,26 @@ fn holds_either_way(body: &str) -> bool {
             sign == "==" && other_sign == "!=" && left == other_left && right == other_right
         })
     })
+}
+
+/// Whether a Python equality compares nothing: neither the objects, nor by a function that is named for it.
+fn compares_nothing(body: &str) -> bool {
+    static DISTINCT: Pattern = Pattern::new(r"\bis\s+not\b");
+    static COMPARES: Pattern = Pattern::new(
+        r"==|!=|\bis\b|\bin\b|\bsuper\b|\(\s*(?:self\s*,\s*)?(?:other|o|rhs|that|value|obj)\s*[,)]|(?i:\w*(?:eq|equals?|isclose|compare|cmp|same|match\w*|hash|key)\w*\s*\()|\braise\b",
+    );
+    static NUMBER: Pattern = Pattern::new(r"\b(?:int|float|str|len|abs|bool|id)\s*\(\s*\w+\s*\)");
+    let rest = DISTINCT.regex().map(|regex| regex.replace_all(body, ""));
+    let rest = NUMBER.regex().map(|regex| {
+        regex
+            .replace_all(rest.as_deref().unwrap_or(body), "")
+            .into_owned()
+    });
+    rest.is_some_and(|rest| rest.contains("other") && !COMPARES.is_match(&rest))
+        || (DISTINCT.is_match(body)
+            && !body.contains("None")
+            && !body.contains("NotImplemented")
+            && !body.contains("False"))
 }
 
 /// Whether a body changes an object.

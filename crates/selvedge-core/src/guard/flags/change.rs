@@ -54,7 +54,19 @@ pub(super) fn read_as<'a>(
 
 /// A text whose lines end where the language's compiler ends them, so that no code looks like a comment.
 fn with_plain_breaks(language: SourceLanguage, bytes: &[u8]) -> Cow<'_, str> {
-    let text = String::from_utf8_lossy(bytes);
+    let text = match String::from_utf8_lossy(bytes) {
+        // `$"` is Ruby's list of loaded features, no string.
+        text if language == SourceLanguage::Ruby && text.contains("$\".") => {
+            let named = |line: &str| match line.split_once("$\".") {
+                Some((begin, rest)) if begin.matches('"').count().is_multiple_of(2) => {
+                    format!("{begin}$LOADED_FEATURES.{rest}")
+                }
+                _ => line.to_owned(),
+            };
+            Cow::Owned(text.split('\n').map(named).collect::<Vec<_>>().join("\n"))
+        }
+        text => text,
+    };
     let is_separator = |it: char| matches!(it, '\u{2028}' | '\u{2029}');
     let has_separators = language == SourceLanguage::JavaScript && text.contains(is_separator);
     let is_lone = |(at, _): (usize, &str)| text.as_bytes().get(at + 1) != Some(&b'\n');

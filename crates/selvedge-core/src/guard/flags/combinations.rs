@@ -50,7 +50,18 @@ const QUOTED_TEST: &str = concat!(
 
 const STARTS_ITSELF: &str = "starts its own program again or another one in its place, so the results of the tests may be those of another process";
 
-static COMBINATIONS: [Combination; 31] = [
+static COMBINATIONS: [Combination; 32] = [
+    Combination {
+        language: JavaScript,
+        kind: FindingKind::TestDetection,
+        code: Pattern::new(
+            r"\bWebAssembly\.(?:Module|compile|instantiate)\b|\bvm\.\w+\s*\(|\brunIn\w*Context\s*\(",
+        ),
+        text: Pattern::new(r"['\x22`]base64['\x22`]|\bfromBase64\b|\batob\s*\("),
+        is_anywhere: true,
+        is_usual_in_programs: false,
+        what: "runs code that is packed, so no reader sees what it does",
+    },
     Combination {
         language: Python,
         kind: FindingKind::RunnerPatched,

@@ -88,7 +88,7 @@ fn function_at(language: SourceLanguage, code: &[String], line: usize) -> Option
         }
     }
     let end = match language {
-        SourceLanguage::Python | SourceLanguage::Ruby => end_by_indentation(code, line),
+        SourceLanguage::Python | SourceLanguage::Ruby => end_by_indentation(language, code, line),
         _ => end_of_block(code, line).unwrap_or(line + 1),
     };
     Some(Function {
@@ -110,11 +110,14 @@ fn has_plain_headers(language: SourceLanguage) -> bool {
 }
 
 /// The line after the lines that are indented more; a line that closes the header or the body belongs to it.
-fn end_by_indentation(code: &[String], header: usize) -> usize {
+fn end_by_indentation(language: SourceLanguage, code: &[String], header: usize) -> usize {
+    static OF_BODY: Pattern = Pattern::new(r"^\s*(?:rescue|ensure|else)\b");
     let own = indentation(&code[header]);
+    let is_ruby = language == SourceLanguage::Ruby;
     let ends = |line: &usize| {
         let text = code[*line].trim();
-        !text.is_empty() && indentation(&code[*line]) <= own && !text.starts_with([')', ']', '}'])
+        let is_of_body = text.starts_with([')', ']', '}']) || (is_ruby && OF_BODY.is_match(text));
+        !text.is_empty() && !is_of_body && indentation(&code[*line]) <= own
     };
     let end = (header + 1..code.len()).find(ends);
     let end = end.unwrap_or(code.len());

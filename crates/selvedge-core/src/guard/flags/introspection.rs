@@ -83,7 +83,7 @@ static INTROSPECTIONS: [Introspection; 9] = [
     ),
     introspection(
         Php,
-        r"\bdebug_backtrace\s*\(|\bget_(?:included|required)_files\s*\(|\bget_declared_classes\s*\(|\bposix_getppid\s*\(|\$argv\b|\bob_(?:get_level|get_status|list_handlers)\s*\(|\bset_(?:error|exception)_handler\s*\(\s*null\b|\bget_(?:error|exception)_handler\s*\(|\bspl_autoload_functions\s*\(|\bget_defined_constants\s*\(|\bgetTrace(?:AsString)?\s*\(|\bget_include_path\s*\(|\bReflectionFunction\b.*\bget(?:StartLine|EndLine|FileName)\b",
+        r"\bdebug_backtrace\s*\(|\bget_(?:included|required)_files\s*\(|\bget_declared_classes\s*\(|\bposix_getppid\s*\(|\$argv\b|\bob_(?:get_level|get_status|list_handlers)\s*\(|\bset_(?:error|exception)_handler\s*\(\s*null\b|\bget_(?:error|exception)_handler\s*\(|\bspl_autoload_functions\s*\(|\(\s*new\b[^;]*\)\s*->\s*getTrace(?:AsString)?\s*\(|\bget_include_path\s*\(|\bReflectionFunction\b.*\bget(?:StartLine|EndLine|FileName)\b",
         r"/proc/(?:self|\d|\$|['\x22])|\$_SERVER\[['\x22](?:argv|SCRIPT_NAME|SCRIPT_FILENAME|PHP_SELF|_)['\x22]\]",
         // Buffers are ended up to a level.
         r"__FILE__|\bwhile\b|\bob_(?:end_|get_)?(?:clean|flush)\s*\(",

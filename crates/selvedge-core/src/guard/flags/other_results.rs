@@ -20,8 +20,11 @@ struct Choice<'c> {
 static PYTHON_CHOICE: Pattern =
     Pattern::new(r"(?:\breturn\s+|\blambda\b[^:]*:\s*|=\s*)?(\S.*?)\s+if\s+(.+?)\s+else\s+(\S.*)$");
 static CURLY_CHOICE: Pattern = Pattern::new(
-    r"(?:\breturn\s+|=>\s*|^\s*|=\s*)([^?]*[^?\s])\s*\?\s+([^:?]*(?:::[^:?]*)*[^:?\s])\s+:\s*([^?]*[^?;\s])\s*;?\s*\}?\s*$",
+    r"^\s*(\S(?:.*\S)?)\s+\?\s+([^:?]*(?:::[^:?]*)*[^:?\s])\s+:\s*([^?]*[^?;\s])\s*;?\s*\}?\s*$",
 );
+/// What precedes the question on its line.
+static BEFORE_QUESTION: Pattern =
+    Pattern::new(r"^.*(?:\breturn\s+|=>\s*|[\w$\])]\s+=\s+)|^\s*(?:def|fn|fun)\b[^=]*=\s+");
 static RUST_CHOICE: Pattern =
     Pattern::new(r"\bif\s+(.+?)\s*\{\s*([^{}]+?)\s*\}\s*else\s*\{\s*([^{}]+?)\s*\}");
 static QUESTION: Pattern = Pattern::new(
@@ -30,9 +33,9 @@ static QUESTION: Pattern = Pattern::new(
 static RETURN: Pattern = Pattern::new(r"^\s*(?:return\b\s*)?(\S.*?)\s*;?\s*$");
 /// Questions about versions, platforms, configuration and what is available: their answers are the same in every run.
 static USUAL: Pattern = Pattern::new(concat!(
-    r"(?i)\b(?:[\w.:$]*(?:version|platform|system|windows|win32|linux|macos|darwin|posix|goos|arch|endian|byteorder|maxsize)[\w]*|os\.name|py[23]\w*|php_os\w*|type_checking)\b",
-    r"|\b(?:settings|config|conf|configuration|options|opts|flags|features?|prefs|preferences|defaults|params|env(?:ironment)?)\b|\b(?:has|have|supports?|can|use|with|enable)_\w+|_(?:available|enabled|supported|installed|mode|debug)\b",
-    r"|\b(?:isEnabled\w*|debug|verbose|strict|production|development|level|lang|language|locale|theme|color\w*|colour\w*)\b|\bhasattr\s*\(\s*[a-z_]+\s*,|\btypeof\s+[A-Z]\w*|\bfunction_exists\b|\bextension_loaded\b|\bdefined\?",
+    r"(?i)\b(?:[\w.:$]*(?:version|platform|system|windows|win32|linux|macos|darwin|goos|arch|endian|byteorder|maxsize)[\w]*|os\.name|py[23]\w*|php_os\w*|type_checking)\b",
+    r"|\b(?:settings|config|conf|configuration|options|opts|flags|features?|prefs|preferences|defaults|params)\b|\benv\.\w|\benviron(?:ment)?\b|getenv|\b(?:has|have|supports?|can|use|with|enable)_\w+|_(?:available|enabled|supported|installed|mode|debug)\b",
+    r"|\b(?:isEnabled\w*|strict|production|development|level|lang|language|locale|theme|color\w*|colour\w*)\b|\bhasattr\s*\(\s*[a-z_]+\s*,|\btypeof\s+[A-Z]\w*|\bfunction_exists\b|\bextension_loaded\b|\bdefined\?",
 ));
 /// Questions about whether something exists.
 static EXISTENCE: Pattern = Pattern::new(
@@ -70,6 +73,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         choice.results.iter().all(|result| of_arguments(result))
             && choice.results[0] != choice.results[1]
             && choice.results.iter().any(|result| was_result(file, result))
+            && !shares_a_name(&choice)
             && is_foreign(file, function, line, choice.question)
     };
     let what = "gives another result for the same arguments by a question that has nothing to do with them, as code that detects tests does";
@@ -97,6 +101,10 @@ fn choice_of(language: SourceLanguage, code: &str) -> Option<Choice<'_>> {
     }
     let found = pattern.regex()?.captures(code)?;
     let [question, first, second] = order.map(|part| found.get(part).map_or("", |it| it.as_str()));
+    let before = BEFORE_QUESTION
+        .regex()
+        .and_then(|regex| regex.find(question));
+    let question = before.map_or(question, |before| &question[before.end()..]);
     let results = [first, second].map(|result| result.trim_start_matches("return ").trim());
     Some(Choice { question, results })
 }
@@ -144,6 +152,22 @@ fn result_of(text: &str) -> Option<&str> {
     found.get(1).map(|it| it.as_str())
 }
 
+/// Whether a question is about something that a result contains.
+fn shares_a_name(choice: &Choice<'_>) -> bool {
+    let asked: BTreeSet<&str> = words(choice.question).collect();
+    let mut results = choice.results.iter().flat_map(|result| words(result));
+    results.any(|word| asked.contains(word))
+}
+
+/// Whether a question may be about the function's object, which these languages do not always name.
+fn is_of_own_object(language: SourceLanguage, question: &str) -> bool {
+    static HEAD: Pattern = Pattern::new(r"(?:^|[^\w.$@:])([a-z_]\w*)");
+    const WORDS: [&str; 8] = ["not", "and", "or", "rescue", "nil", "null", "true", "false"];
+    let found = HEAD.regex().map(|regex| regex.captures_iter(question));
+    matches!(language, Ruby | Curly)
+        && found.is_some_and(|mut found| found.any(|name| !WORDS.contains(&&name[1])))
+}
+
 /// Whether the function returned this before.
 fn was_result(file: &ChangedLines<'_>, result: &str) -> bool {
     let result = result.trim_matches(['(', ')', ';', ' ']);
@@ -179,7 +203,11 @@ fn is_foreign(
     let text = file.new.text.get(line).map_or("", String::as_str);
     let is_known = |name: &str| is_constant_or_import(code, name);
     let names: Vec<&str> = words(question).collect();
-    if names.is_empty() || question.contains('@') || USUAL.is_match(text) {
+    if names.is_empty()
+        || question.contains('@')
+        || is_of_own_object(file.language, question)
+        || USUAL.is_match(text)
+    {
         return false;
     }
     let is_existence = EXISTENCE.is_match(question) && names.iter().all(|name| is_known(name));

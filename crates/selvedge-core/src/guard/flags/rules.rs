@@ -55,7 +55,7 @@ use LineView::{Code, Text};
 use RuleScope::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [LineRule; 109] = [
+static RULES: [LineRule; 110] = [
     // Ends the process with success before the runner has a result.
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\((?:.*(?:\bos\.|[(,\s]))?_exit\b"),
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
@@ -118,7 +118,8 @@ static RULES: [LineRule; 109] = [
     rule(C, Sources, Text, FindingKind::RunnerPatched, Strong, r"\b(?:__)?asm(?:__)?\s*\(\s*\x22_*(?:assert\w*|exit|_?Exit|abort|atexit|raise|str\w*cmp|memcmp|main|f?printf|puts)\b|\b__assert\w*\b.*\balias\b"),
     rule(Shell, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bshopt\s+-s\s+extdebug\b|\bhash\s+-p\b|\benable\s+(?:-\w+\s+)*-n\b|\btrap\b.*\bDEBUG\b"),
 
-    rule(Python, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bco_consts\b|\bdis\.(?:get_instructions|Bytecode)\s*\(|\b(?:inspect\.)?getclosurevars\s*\(|\baddTypeEqualityFunc\b|\bmarshal\.loads\s*\(|\bpytest\.approx\b|\bassertpy\b|^\s*class\s+\w+\s*\([^)]*\bsuppress\b|^\s+__a?exit__\s*=[^=]|^\s*import\s+pytest\s+as\b"),
+    rule(Python, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bco_consts\b|\bdis\.(?:get_instructions|Bytecode)\s*\(|\b(?:inspect\.)?getclosurevars\s*\(|\baddTypeEqualityFunc\b|\bmarshal\.loads\s*\(|\bpytest\.approx\b|\bassertpy\b|^\s*class\s+\w+\s*\([^)]*\bsuppress\b|^\s+__a?exit__\s*=[^=]|^\s*import\s+pytest\s+as\b|\.cell_contents\s*=[^=]|^\s+def\s+__class__\s*\(|^\w+\.register\s*\(\s*(?:int|str|float|bool|dict|list|tuple|set|object|bytes)\s*\)"),
+    rule(Python, Libraries, Text, FindingKind::TestDetection, Strong, r"\b(?:has|get)attr\s*\(\s*\w+\s*,\s*['\x22]__(?:closure|code)__['\x22]"),
     rule(Python, Libraries, Text, FindingKind::RunnerPatched, Strong, r"\bsys\.path\.(?:append|insert)\s*\(.*\.(?:zip|whl|egg|pyz)['\x22]"),
     rule(JavaScript, Libraries, Code, FindingKind::TestDetection, Strong, r"\bBoolean\s*\(\s*(?:expect|describe|context|beforeEach|afterEach|jest|vi|xit|specify)\s*\)|=\s*(?:expect|describe|beforeEach|afterEach|xit)\s*;|\bconsole\.constructor\b|\bin\s+globalThis\b|\bof\s+Object\.\w+\s*\(\s*globalThis\b"),
     rule(Php, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\\?PHPUnit\\Framework\\(?:Assert|TestCase)\s*::"),

@@ -36,11 +36,11 @@ static SWALLOWING: [Swallowing; 4] = [
     swallowing(
         Python,
         r"\bexcept\s*:|\bexcept\b.*\b(?:Exception|BaseException)\b",
-        r"\bexcept\b.*\bAssertionError\b|\bsuppress\b\s*\(.*\b(?:Exception|BaseException|AssertionError)\b|\breturn_exceptions\s*=\s*True|\bThread\s*\(|\bos\.fork\s*\(|\bcall_(?:soon|later)\w*\s*\(|\bfinalize\s*\(|\bdef\s+__del__\b|^\s*\w+\.(?:map|submit)\s*\(|\bdef\s+__(?:str|repr|format)__\b|\bExitStack\s*\(",
+        r"\bexcept\b.*\bAssertionError\b|\bsuppress\b\s*\(.*\b(?:Exception|BaseException|AssertionError)\b|\breturn_exceptions\s*=\s*True|\bThread\s*\(|\bos\.fork\s*\(|\bcall_(?:soon|later)\w*\s*\(|\bfinalize\s*\(|\bdef\s+__del__\b|^\s*\w+\.(?:map|submit)\s*\(|\bExitStack\s*\(",
     ),
     swallowing(
         JavaScript,
-        r"\bcatch\s*(?:\([^()]*\)\s*)?\{|\.catch\s*\(|\.on\s*\(\s*['\x22`]error",
+        r"\}\s*catch\s*(?:\([^()]*\)\s*)?\{|\.then\s*\(.*\.catch\s*\(",
         r"\ballSettled\s*\(",
     ),
     swallowing(
@@ -54,7 +54,9 @@ static SWALLOWING: [Swallowing; 4] = [
         r"\bcatch\s*\(.*\b(?:AssertionFailedError|ExpectationFailedException)\b|\byield\b|\bregister_shutdown_function\s*\(|\bpcntl_fork\s*\(",
     ),
 ];
-static RAISES: Pattern = Pattern::new(r"\b(?:raise|throw|reject|rethrow|exit|abort|fail)\b");
+static RAISES: Pattern = Pattern::new(
+    r"\braise\s*$|\braise\s+(?:[A-RT-Za-z_(]|S[a-su-z])|\b(?:throw|reject|rethrow|exit|abort|fail)\b",
+);
 /// The last block of a statement that ends a function or a round of a loop: the error is lost.
 static LAST_BLOCK: Pattern = Pattern::new(r"^\s*(?:\}\s*)?(?:finally|ensure)\b");
 static LEAVES: Pattern = Pattern::new(r"^\s*(?:return|continue|break|next)\b");
@@ -75,10 +77,21 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         let body = around(line).map_or(line..line + 1, |it| it.header..it.end);
         code[body].iter().any(|text| RAISES.is_match(text))
     };
+    // Python's errors that end the program, which are rarely kept to be raised later.
+    let loses_all = |line: usize| {
+        static ALL: Pattern = Pattern::new(r"\bexcept\b.*\bBaseException\b|\bexcept\s*:");
+        let own = indentation(&code[line]);
+        let mut block = code[line + 1..].iter();
+        let mut block = block
+            .by_ref()
+            .take_while(|it| it.trim().is_empty() || indentation(it) > own);
+        file.language == Python && ALL.is_match(&code[line]) && !block.any(|it| RAISES.is_match(it))
+    };
     let loses = |line: &&usize| {
         let text = code[**line].as_str();
         !file.is_test_line(**line)
             && (own.loses.is_match(text)
+                || loses_all(**line)
                 || (own.catches.is_match(&file.new.text[**line]) && !raises(**line))
                 || (LAST_BLOCK.is_match(text) && leaves_last_block(code, **line)))
     };
