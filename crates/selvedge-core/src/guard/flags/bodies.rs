@@ -233,7 +233,7 @@ fn holds_either_way(body: &str) -> bool {
 fn compares_nothing(body: &str) -> bool {
     static DISTINCT: Pattern = Pattern::new(r"\bis\s+not\b");
     static COMPARES: Pattern = Pattern::new(
-        r"==|!=|\bis\b|\bin\b|\bsuper\b|\(\s*(?:self\s*,\s*)?(?:other|o|rhs|that|value|obj)\s*[,)]|(?i:\w*(?:eq|equals?|isclose|compare|cmp|same|match\w*|hash|key)\w*\s*\()|\braise\b",
+        r"==|!=|\bis\b|\bin\b|\bsuper\b|[(,]\s*(?:other|o|rhs|that|value|obj)\s*[,)]|(?i:\w*(?:eq|equals?|isclose|compare|cmp|same|match\w*|hash|key)\w*\s*\()|\braise\b",
     );
     static NUMBER: Pattern = Pattern::new(r"\b(?:int|float|str|len|abs|bool|id)\s*\(\s*\w+\s*\)");
     let rest = DISTINCT.regex().map(|regex| regex.replace_all(body, ""));
@@ -242,8 +242,9 @@ fn compares_nothing(body: &str) -> bool {
             .replace_all(rest.as_deref().unwrap_or(body), "")
             .into_owned()
     });
-    rest.is_some_and(|rest| rest.contains("other") && !COMPARES.is_match(&rest))
+    rest.is_some_and(|rest| body.contains("other") && !COMPARES.is_match(&rest))
         || (DISTINCT.is_match(body)
+            && !body.contains("==")
             && !body.contains("None")
             && !body.contains("NotImplemented")
             && !body.contains("False"))

@@ -210,7 +210,10 @@ fn is_foreign(
     {
         return false;
     }
-    let is_existence = EXISTENCE.is_match(question) && names.iter().all(|name| is_known(name));
+    // Ruby's global variables are those of the whole program.
+    let is_global = file.language == Ruby && question.contains('$');
+    let is_existence =
+        !is_global && EXISTENCE.is_match(question) && names.iter().all(|name| is_known(name));
     !is_existence && !names.iter().any(|name| own.contains(name))
 }
 
