@@ -1673,3 +1673,41 @@ fn inspect_reads_code_as_compilers_do() {
         assert!(!strong(path, text), "{path}: {text}");
     }
 }
+
+/// Exits that are not those of the process that runs the tests.
+#[test]
+fn inspect_allows_exits_of_children_and_by_signals() {
+    for (path, text) in [
+        (
+            "a.py",
+            "import os\n\ndef run(work):\n    child = os.fork()\n    if child == 0:\n        try:\n            work()\n        finally:\n            os._exit(0)\n    os.waitpid(child, 0)\n",
+        ),
+        (
+            "a.rb",
+            "def serve\n  trap(\"TERM\") { exit(0) }\n  listen\nend\n",
+        ),
+        (
+            "a.js",
+            "exports.run = (cluster, server) => {\n  cluster.on('exit', (worker) => cluster.fork());\n  for (const name of ['SIGTERM', 'SIGINT']) process.once(name, () => process.exit(0));\n};\n",
+        ),
+    ] {
+        assert!(!strong(path, text), "{path}: {text}");
+    }
+    for (path, text) in [
+        (
+            "a.py",
+            "import os\n\ndef run(work):\n    child = os.fork()\n    if child > 0:\n        os._exit(0)\n    work()\n",
+        ),
+        (
+            "a.py",
+            "import os\n\ndef run(count):\n    if count == 0:\n        os._exit(0)\n",
+        ),
+        ("a.rb", "def serve\n  trap(\"EXIT\") { exit(0) }\nend\n"),
+        (
+            "a.js",
+            "process.on('exit', () => {\n  process.exitCode = 0;\n});\nmodule.exports = {};\n",
+        ),
+    ] {
+        assert!(strong(path, text), "{path}: {text}");
+    }
+}

@@ -213,7 +213,7 @@ static COMBINATIONS: [Combination; 32] = [
             r"\bprocess\.(?:exit|reallyExit)\s*\(\s*0?\s*\)|\bexitCode\s*=\s*(?:0|undefined|null)\b",
         ),
         text: Pattern::new(
-            r"\.(?:on|once|addListener|prependListener)\s*\(\s*['\x22`](?:exit|beforeExit)['\x22`]",
+            r"\bprocess\s*\.\s*(?:on|once|addListener|prependListener)\s*\(\s*['\x22`](?:exit|beforeExit)['\x22`]",
         ),
         is_anywhere: false,
         is_usual_in_programs: false,

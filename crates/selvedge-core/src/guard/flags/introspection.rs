@@ -79,7 +79,7 @@ static INTROSPECTIONS: [Introspection; 9] = [
         Ruby,
         r"\bcaller(?:_locations)?\b|\bThread\.current\.backtrace|\$(?:PROGRAM_NAME|0|LOADED_FEATURES)\b|\$\x22|\bGem\.loaded_specs\b|\bSymbol\.all_symbols\b|\bThread\.list\b|\b(?:Object|Kernel)\.(?:const_source_location|private_method_defined\?|instance_methods|private_instance_methods|send|__send__)|\bKernel\.respond_to\?|\bTOPLEVEL_BINDING\b|\.source_location\b|\.backtrace(?:_locations)?\s*\.\s*(?:size|length|count|any|find|first|last|join|grep|map)\b|\bObjectSpace\.each_object\b|\bProcess\.(?:ppid|argv0)\b|\bObject\.constants\b",
         PROC,
-        r"__FILE__",
+        r"__FILE__|\b__dir__\b",
     ),
     introspection(
         Php,

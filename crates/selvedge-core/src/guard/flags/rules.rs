@@ -5,6 +5,7 @@ use super::super::text::SourceLanguage::{
     self, C, Curly, Elixir, Go, JavaScript, Php, Python, Ruby, Rust, Shell,
 };
 use super::Flag;
+use super::bodies::enclosing_line;
 use super::change::ChangedLines;
 use crate::model::{FindingKind, FindingSeverity};
 
@@ -209,15 +210,32 @@ pub(super) fn is_tool_config(path: &str) -> bool {
 /// The maximum distance of an exit from what causes it.
 const MAX_DISTANCE: usize = 8;
 
-/// Whether an exit of a JavaScript module is what a signal asks for, or a handler of errors ends with a failure.
+/// Whether a line of Python is in the branch of a process that `os.fork` just started.
+fn is_in_child(code: &[String], line: usize) -> bool {
+    static CHILD: Pattern = Pattern::new(r"^\s*if\s+(?:\w+\s*==\s*0|not\s+\w+)\s*:\s*$");
+    static FORK: Pattern = Pattern::new(r"=\s*os\.fork\s*\(\s*\)\s*$");
+    let mut above = std::iter::successors(Some(line), |line| enclosing_line(code, *line));
+    above.any(|line| {
+        let before = code[..line].iter().rev().find(|it| !it.trim().is_empty());
+        CHILD.is_match(&code[line]) && before.is_some_and(|it| FORK.is_match(it))
+    })
+}
+
+/// Whether an exit is what a signal asks for, that of a process which the code started, or that of a handler of errors
+/// which ends with a failure.
 fn is_usual_exit(file: &ChangedLines<'_>, line: usize) -> bool {
     static SIGNAL: Pattern = Pattern::new(r"['\x22`]SIG(?:TERM|INT|HUP|QUIT|USR2|BREAK)['\x22`]");
     static HANDLER: Pattern = Pattern::new(r"\b(?:uncaughtException|unhandledRejection)");
     static FAILS: Pattern = Pattern::new(r"\bexit\s*\(\s*[1-9]|\bexitCode\s*=\s*[1-9]|\bthrow\b");
-    if file.language != JavaScript {
-        return false;
-    }
+    static TRAP: Pattern =
+        Pattern::new(r"\btrap\b\s*\(?\s*['\x22:](?:SIG)?(?:TERM|INT|HUP|QUIT)\b");
     let text = |line: usize| file.new.text.get(line).map_or("", String::as_str);
+    match file.language {
+        JavaScript => {}
+        Ruby => return TRAP.is_match(text(line)),
+        Python => return is_in_child(&file.new.code, line),
+        _ => return false,
+    }
     if HANDLER.is_match(text(line)) {
         return (line..line + MAX_DISTANCE).any(|line| FAILS.is_match(text(line)));
     }
