@@ -9,8 +9,9 @@ use super::super::mask::SourceViews;
 use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage::{self, JavaScript, Php, Python, Ruby};
 use super::Flag;
+use super::bodies::enclosing_line;
 use super::change::ChangedLines;
-use super::functions::{Function, functions, indentation};
+use super::functions::{Function, functions, indentation, words};
 use crate::model::{FindingKind, FindingSeverity};
 
 /// How a language catches everything, if the function raises nothing, and how it loses errors anyway.
@@ -46,12 +47,12 @@ static SWALLOWING: [Swallowing; 4] = [
     swallowing(
         Ruby,
         r"\brescue\s+(?:::)?(?:Exception|Object|Minitest::Assertion)\b|\brescue\s+\*",
-        r"\b(?:Process\.)?fork\b|\bThread\.new\b|\.lazy\b|\bat_exit\b",
+        r"\b(?:Process\.)?fork\b|\bThread\.new\b|\.lazy\b",
     ),
     swallowing(
         Php,
         r"\bcatch\s*\(\s*\\?(?:Throwable|Exception|Error)\b",
-        r"\bcatch\s*\(.*\b(?:AssertionFailedError|ExpectationFailedException)\b|\byield\b|\bregister_shutdown_function\s*\(|\bpcntl_fork\s*\(",
+        r"\bcatch\s*\(.*\b(?:AssertionFailedError|ExpectationFailedException)\b|\byield\b|\bpcntl_fork\s*\(",
     ),
 ];
 static RAISES: Pattern = Pattern::new(
@@ -60,6 +61,13 @@ static RAISES: Pattern = Pattern::new(
 /// The last block of a statement that ends a function or a round of a loop: the error is lost.
 static LAST_BLOCK: Pattern = Pattern::new(r"^\s*(?:\}\s*)?(?:finally|ensure)\b");
 static LEAVES: Pattern = Pattern::new(r"^\s*(?:return|continue|break|next)\b");
+
+/// Words of headers that name neither a function nor a class.
+const KEYWORDS: [&str; 23] = [
+    "def", "class", "function", "self", "this", "for", "while", "try", "return", "None", "null",
+    "async", "await", "public", "static", "private", "module", "new", "end", "with", "not", "void",
+    "exports",
+];
 
 /// Flags such changes, at the line that loses the errors.
 pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
@@ -108,14 +116,23 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         .map(|it| it.name)
         .collect();
     let is_changed = |function: &&Function<'_>| {
-        added
-            .iter()
-            .any(|line| (function.header..function.end).contains(line))
+        let mut lines = added.iter();
+        lines.any(|line| (function.header..function.end).contains(line))
     };
-    let mut changed = now.iter().filter(is_changed);
-    if !changed.any(|it| callers.contains(it.name)) {
-        return Vec::new();
-    }
+    let changed = now.iter().filter(is_changed);
+    let changed: Vec<_> = changed.filter(|it| callers.contains(it.name)).collect();
+    // Within such a function, or in a function or class that it names.
+    let concerns = |line: &usize| {
+        let above = std::iter::successors(Some(*line), |line| enclosing_line(code, *line));
+        let headers: BTreeSet<&str> = above.flat_map(|line| words(&code[line])).collect();
+        let is_named =
+            |word: &str| word.len() > 2 && !KEYWORDS.contains(&word) && headers.contains(word);
+        changed.iter().any(|function| {
+            let mut body = code[function.header..function.end].iter();
+            (function.header..function.end).contains(line)
+                || body.any(|text| words(text).any(is_named))
+        })
+    };
     let what =
         "keeps errors of a caller's function from the caller, so an assertion in it fails unseen";
     let flag = |line: usize| {
@@ -126,7 +143,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
             what,
         )
     };
-    lost.into_iter().map(flag).collect()
+    lost.into_iter().filter(concerns).map(flag).collect()
 }
 
 /// Whether a function calls what it was given, and catches nothing.
