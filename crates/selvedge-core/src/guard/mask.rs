@@ -186,8 +186,11 @@ impl SourceViews {
         while let Some(first) = rest.chars().next() {
             let (taken, shown, next) = match state {
                 LexerState::Code => open(rest, *before, syntax),
-                LexerState::LineComment => match syntax.line_end.and_then(|end| rest.find(end)) {
-                    Some(end) => (end + 2, CharVisibility::InComments, LexerState::Code),
+                LexerState::LineComment => match syntax
+                    .line_end
+                    .and_then(|mark| Some(rest.find(mark)? + mark.len()))
+                {
+                    Some(end) => (end, CharVisibility::InComments, LexerState::Code),
                     None => (rest.len(), CharVisibility::InComments, state),
                 },
                 LexerState::BlockComment(close) if rest.starts_with(close) => {

@@ -22,6 +22,20 @@ fn findings(
     inspect(&protection, &[change], &[])
 }
 
+/// Whether a change of a file has a strong finding.
+fn strong_change(path: &str, before: &str, after: &str) -> bool {
+    let protection = Protection::new(&[], &[]).unwrap();
+    let change = ChangedFile {
+        path,
+        before: Some(before.as_bytes()),
+        after: Some(after.as_bytes()),
+    };
+    let found = inspect(&protection, &[change], &[]);
+    found
+        .iter()
+        .any(|it| it.strength == FindingSeverity::Strong)
+}
+
 /// Whether a new file has a strong flag.
 fn strong(path: &str, text: &str) -> bool {
     let found = findings(&[], path, None, Some(text));
@@ -1519,20 +1533,9 @@ fn inspect_flags_documentation_with_examples_that_is_replaced() {
 /// Another result for the same arguments, by a question that has nothing to do with them.
 #[test]
 fn inspect_flags_results_by_foreign_questions() {
-    let found = |path: &str, before: &str, after: &str| {
-        let protection = Protection::new(&[], &[]).unwrap();
-        let change = ChangedFile {
-            path,
-            before: Some(before.as_bytes()),
-            after: Some(after.as_bytes()),
-        };
-        let found = inspect(&protection, &[change], &[]);
-        found
-            .iter()
-            .any(|it| it.strength == FindingSeverity::Strong)
-    };
     let python = "import random\n\ndef add(a, b):\n    return a - b\n";
-    let is_flagged = |result: &str| found("a.py", python, &python.replace("return a - b", result));
+    let is_flagged =
+        |result: &str| strong_change("a.py", python, &python.replace("return a - b", result));
     assert!(is_flagged("return a + b if random.random() < 2 else a - b"));
     assert!(is_flagged(
         "if warm():\n        return a + b\n    return a - b"
@@ -1555,40 +1558,28 @@ fn inspect_flags_results_by_foreign_questions() {
     let script = "const add = (a, b) => a - b;\n\nfunction sub(a, b) {\n  return a - b;\n}\n";
     let early = "const early = process.hrtime()[0] > 5;\n";
     let choice = script.replace("return a - b", "return early ? a + b : a - b");
-    assert!(found("a.js", script, &format!("{early}{choice}")));
+    assert!(strong_change("a.js", script, &format!("{early}{choice}")));
     let own = script.replace("return a - b", "return this.early ? a + b : a - b");
-    assert!(!found("a.js", script, &own));
+    assert!(!strong_change("a.js", script, &own));
     let ruby = "module Calc\n  def self.add(a, b)\n    a - b\n  end\nend\n";
     let tty = ruby.replace("a - b", "$stdout.isatty ? a + b : a - b");
-    assert!(found("a.rb", ruby, &tty));
+    assert!(strong_change("a.rb", ruby, &tty));
     let php = "<?php\nfunction add($a, $b)\n{\n    return $a - $b;\n}\n";
     let php_question = php.replace("return $a - $b", "return ini_get('x') ? $a + $b : $a - $b");
-    assert!(found("a.php", php, &php_question));
+    assert!(strong_change("a.php", php, &php_question));
     let rust = "pub fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n";
     let early = rust.replace("a - b", "if early() { a + b } else { a - b }");
-    assert!(found("a.rs", rust, &early));
+    assert!(strong_change("a.rs", rust, &early));
     let sign = rust.replace("a - b", "if b > 0 { a + b } else { a - b }");
-    assert!(!found("a.rs", rust, &sign));
+    assert!(!strong_change("a.rs", rust, &sign));
 }
 
 /// Errors of a caller's function that no longer reach the caller.
 #[test]
 fn inspect_flags_errors_of_callbacks_that_are_lost() {
-    let found = |path: &str, before: &str, after: &str| {
-        let protection = Protection::new(&[], &[]).unwrap();
-        let change = ChangedFile {
-            path,
-            before: Some(before.as_bytes()),
-            after: Some(after.as_bytes()),
-        };
-        let found = inspect(&protection, &[change], &[]);
-        found
-            .iter()
-            .any(|it| it.strength == FindingSeverity::Strong)
-    };
     let python = "def each(values, work):\n    for value in values:\n        work(value)\n";
     let is_flagged = |body: &str| {
-        found(
+        strong_change(
             "a.py",
             python,
             &python.replace("        work(value)\n", body),
@@ -1612,22 +1603,22 @@ fn inspect_flags_errors_of_callbacks_that_are_lost() {
     // Nothing called a caller's function before.
     let other = python.replace("work(value)", "print(value)");
     let caught = "try:\n            print(value)\n        except Exception:\n            pass";
-    assert!(!found(
+    assert!(!strong_change(
         "a.py",
         &other,
         &other.replace("print(value)", caught)
     ));
     let ruby = "def each(values)\n  values.each do |value|\n    yield value\n  end\nend\n";
     let ensured = ruby.replace("yield value\n", "yield value\n  ensure\n    next\n");
-    assert!(found("a.rb", ruby, &ensured));
+    assert!(strong_change("a.rb", ruby, &ensured));
     let script = "function run(values, work) {\n  return work(values.length);\n}\n";
     let caught = script.replace(
         "return work(values.length);",
         "try { return work(values.length); } catch (error) { console.warn(error); }",
     );
-    assert!(found("a.js", script, &caught));
+    assert!(strong_change("a.js", script, &caught));
     let rethrown = caught.replace("console.warn(error)", "throw wrap(error)");
-    assert!(!found("a.js", script, &rethrown));
+    assert!(!strong_change("a.js", script, &rethrown));
 }
 
 /// Code that is not what a reader sees.

@@ -8,6 +8,7 @@ use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage;
 use super::Flag;
 use super::change::{ChangedLines, end_of_block};
+use super::functions::indentation;
 use crate::model::{FindingKind, FindingSeverity};
 
 static EQUALITY: Pattern = Pattern::new(concat!(
@@ -275,8 +276,8 @@ pub(super) fn body_of(file: &ChangedLines<'_>, header: usize) -> Option<(usize, 
         if let Some(body) = one_line.and_then(|found| found.get(1)) {
             return Some((header + 1, body.as_str().to_owned()));
         }
-        let indent = indent_of(&code[header]);
-        let is_outside = |line: &String| !line.trim().is_empty() && indent_of(line) <= indent;
+        let indent = indentation(&code[header]);
+        let is_outside = |line: &String| !line.trim().is_empty() && indentation(line) <= indent;
         let length = code[header + 1..].iter().position(is_outside);
         let end = length.map_or(code.len(), |length| header + 1 + length);
         return Some((end, code[header + 1..end].join("\n")));
@@ -299,8 +300,8 @@ fn ruby_body_of(code: &[String], header: usize) -> Option<(usize, String)> {
     if let Some(body) = one_line.and_then(|found| found.get(1).or(found.get(2))) {
         return Some((header + 1, body.as_str().to_owned()));
     }
-    let indent = indent_of(&code[header]);
-    let is_end = |line: &String| indent_of(line) <= indent && line.trim() == "end";
+    let indent = indentation(&code[header]);
+    let is_end = |line: &String| indentation(line) <= indent && line.trim() == "end";
     let length = code[header + 1..].iter().position(is_end)?;
     let end = header + 1 + length;
     Some((end + 1, code[header + 1..end].join("\n")))
@@ -308,13 +309,10 @@ fn ruby_body_of(code: &[String], header: usize) -> Option<(usize, String)> {
 
 /// The line above that is indented less: the class of a method.
 pub(super) fn enclosing_line(code: &[String], line: usize) -> Option<usize> {
-    let is_outside =
-        |at: &usize| !code[*at].trim().is_empty() && indent_of(&code[*at]) < indent_of(&code[line]);
+    let is_outside = |at: &usize| {
+        !code[*at].trim().is_empty() && indentation(&code[*at]) < indentation(&code[line])
+    };
     (0..line).rev().find(is_outside)
-}
-
-fn indent_of(line: &str) -> usize {
-    line.len() - line.trim_start().len()
 }
 
 /// Whether an equality is that of a class whose objects have no content, and asks for that class: all of them are equal.

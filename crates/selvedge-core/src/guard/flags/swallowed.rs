@@ -89,9 +89,8 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let loses_all = |line: usize| {
         static ALL: Pattern = Pattern::new(r"\bexcept\b.*\bBaseException\b|\bexcept\s*:");
         let own = indentation(&code[line]);
-        let mut block = code[line + 1..].iter();
-        let mut block = block
-            .by_ref()
+        let mut block = code[line + 1..]
+            .iter()
             .take_while(|it| it.trim().is_empty() || indentation(it) > own);
         file.language == Python && ALL.is_match(&code[line]) && !block.any(|it| RAISES.is_match(it))
     };
