@@ -2,6 +2,8 @@
 //! of one of the objects, changes one of them, or holds either way. A value whose equality the language defines has no
 //! reason for another one.
 
+use std::collections::BTreeSet;
+
 use regex::Regex;
 
 use super::super::pattern::Pattern;
@@ -60,6 +62,11 @@ const UNEQUAL: &str = r"\breturn\s+(?:[Ff]alse|NotImplemented)\b|\braise\b|\bthr
 /// A name that is bound to the other object: `other instanceof Price price`.
 const BOUND: &str = r"\bNAME\s+(?:instanceof|is)\s+(?:final\s+)?[\w.<>?]+(?:\s+(\w+)|\s*\()";
 
+/// So many new equalities of a file are examined; one more is a flag without that.
+const MAX_EQUALITIES: usize = 1000;
+/// Lines of a body that are read.
+const MAX_BODY: usize = 1000;
+
 /// Methods of a Python class that are functions of another kind: `__eq__ = bool`.
 fn foreign_methods(file: &ChangedLines<'_>, added: &[usize]) -> Vec<usize> {
     static ALIAS: Pattern =
@@ -68,15 +75,18 @@ fn foreign_methods(file: &ChangedLines<'_>, added: &[usize]) -> Vec<usize> {
         return Vec::new();
     }
     let code = &file.new.code;
+    let lines = code.iter().map(|line| line.trim_start());
+    let defined = lines.filter_map(|line| match line.strip_prefix("def ") {
+        Some(function) => function.split_once('('),
+        None => line.split_once(" ="),
+    });
+    let defined: BTreeSet<&str> = defined.map(|(name, _)| name).collect();
     let is_own = |name: &str| {
-        let definition = format!("def {name}(");
-        matches!(
+        let is_usual = matches!(
             name,
             "__eq__" | "__ne__" | "__contains__" | "None" | "NotImplemented"
-        ) || code.iter().any(|line| {
-            let line = line.trim_start();
-            line.starts_with(&definition) || line.starts_with(&format!("{name} ="))
-        })
+        );
+        is_usual || defined.contains(name)
     };
     let is_foreign = |line: &usize| {
         let found = ALIAS.regex().and_then(|regex| regex.captures(&code[*line]));
@@ -93,6 +103,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let code = &file.new.code;
     let mut blind = blind_equalities(file, added);
     blind.extend(foreign_methods(file, added));
+    let mut examined = 0;
     let is_forged = |line: &&usize| {
         let above = code[..**line]
             .iter()
@@ -101,7 +112,10 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         let now = code.get(**line).map_or("", String::as_str);
         ALWAYS.is_match(now)
             && above.is_some_and(|it| EQUALITY.is_match(it) && !EQUALITY_CALL.is_match(it))
-            && !is_without_content(file, **line)
+            && {
+                examined += 1;
+                examined > MAX_EQUALITIES || !is_without_content(file, **line)
+            }
     };
     let forged = added
         .iter()
@@ -136,10 +150,11 @@ fn blind_equalities(file: &ChangedLines<'_>, added: &[usize]) -> Vec<usize> {
     };
     let code = &file.new.code;
     let alias = |line: &String| Some(PYTHON_ALIAS.regex()?.captures(line)?[1].to_owned());
-    let mut equalities: Vec<String> = Vec::from(["__eq__".to_owned()]);
+    let mut equalities = BTreeSet::from(["__eq__".to_owned()]);
     if file.language == SourceLanguage::Python {
         equalities.extend(code.iter().filter_map(alias));
     }
+    let mut examined = 0;
     let is_blind = |line: &usize| {
         let found = header
             .is_match(&code[*line])
@@ -150,12 +165,16 @@ fn blind_equalities(file: &ChangedLines<'_>, added: &[usize]) -> Vec<usize> {
         };
         let mut names = found.iter().skip(1).flatten().map(|name| name.as_str());
         let is_python = file.language == SourceLanguage::Python;
-        if is_python
-            && names
-                .next()
-                .is_some_and(|name| !equalities.iter().any(|it| it == name))
-        {
+        if is_python && names.next().is_some_and(|name| !equalities.contains(name)) {
             return false;
+        }
+        let next_added = added.partition_point(|it| it < line);
+        if added.get(next_added).is_none_or(|it| *it >= end) {
+            return false;
+        }
+        examined += 1;
+        if examined > MAX_EQUALITIES {
+            return true;
         }
         let own = (file.language != SourceLanguage::Curly)
             .then(|| names.next())
@@ -169,11 +188,9 @@ fn blind_equalities(file: &ChangedLines<'_>, added: &[usize]) -> Vec<usize> {
                     || rest.contains("=>")
                     || code[*line].contains("lambda"))
         });
-        let is_new = added.iter().any(|it| (*line..end).contains(it));
         let is_own_changed = || is_python && own.is_some_and(|own| assigns_to(&body, own));
         let is_of_standard_value = || is_python && is_in_standard_value(file, *line);
-        is_new
-            && can_hold
+        can_hold
             && !(is_python && is_without_content(file, *line))
             && (names.next().is_some_and(ignores)
                 || is_own_ignored()
@@ -267,6 +284,7 @@ fn is_in_standard_value(file: &ChangedLines<'_>, method: usize) -> bool {
 /// The body of a function whose header is on a line, with the line after its end.
 pub(super) fn body_of(file: &ChangedLines<'_>, header: usize) -> Option<(usize, String)> {
     let code = &file.new.code;
+    let read = code.len().min(header + 1 + MAX_BODY);
     if file.language == SourceLanguage::Python {
         if let Some((_, body)) = code[header].split_once("lambda") {
             let body = body.split_once(':').map_or("", |(_, body)| body);
@@ -278,21 +296,23 @@ pub(super) fn body_of(file: &ChangedLines<'_>, header: usize) -> Option<(usize, 
         }
         let indent = indentation(&code[header]);
         let is_outside = |line: &String| !line.trim().is_empty() && indentation(line) <= indent;
-        let length = code[header + 1..].iter().position(is_outside);
-        let end = length.map_or(code.len(), |length| header + 1 + length);
+        let length = code[header + 1..read].iter().position(is_outside);
+        let end = length.map_or(read, |length| header + 1 + length);
         return Some((end, code[header + 1..end].join("\n")));
     }
     if file.language == SourceLanguage::Ruby {
-        return ruby_body_of(code, header);
+        return ruby_body_of(code, header, read);
     }
-    let end = end_of_block(code, header)?;
+    let end = end_of_block(&code[..read], header);
+    let end = end.or((read < code.len()).then_some(read))?;
     let block = code[header..end].join("\n");
     let (_, body) = block.split_once('{')?;
-    Some((end, body.rsplit_once('}')?.0.to_owned()))
+    let body = body.rsplit_once('}').map_or(body, |(body, _)| body);
+    Some((end, body.to_owned()))
 }
 
-/// The body of a method: `def ==(other) = true`, `def ==(other); true; end`, or the lines up to `end`.
-fn ruby_body_of(code: &[String], header: usize) -> Option<(usize, String)> {
+/// The body of a method: `def ==(other) = true`, `def ==(other); true; end`, or the lines up to `end`, before `read`.
+fn ruby_body_of(code: &[String], header: usize, read: usize) -> Option<(usize, String)> {
     static ONE_LINE: Pattern = Pattern::new(
         r"\bdef\s+(?:self\.)?(?:[^\s(;]+)\s*(?:\([^)]*\))?\s*(?:;\s*(.*?)\s*;?\s*\bend\b|=\s+(\S.*))$",
     );
@@ -302,9 +322,10 @@ fn ruby_body_of(code: &[String], header: usize) -> Option<(usize, String)> {
     }
     let indent = indentation(&code[header]);
     let is_end = |line: &String| indentation(line) <= indent && line.trim() == "end";
-    let length = code[header + 1..].iter().position(is_end)?;
-    let end = header + 1 + length;
-    Some((end + 1, code[header + 1..end].join("\n")))
+    let length = code[header + 1..read].iter().position(is_end);
+    let end = length.map(|length| header + 1 + length);
+    let end = end.or((read < code.len()).then_some(read))?;
+    Some(((end + 1).min(code.len()), code[header + 1..end].join("\n")))
 }
 
 /// The line above that is indented less: the class of a method.
@@ -344,9 +365,6 @@ fn is_without_content(file: &ChangedLines<'_>, line: usize) -> bool {
     let Some(class) = enclosing_line(code, header) else {
         return false;
     };
-    let class_body = match file.language {
-        SourceLanguage::Ruby => ruby_body_of(code, class).map_or(String::new(), |(_, body)| body),
-        _ => body(class),
-    };
+    let class_body = body(class);
     class_header.is_match(&code[class]) && !class_body.lines().any(|line| content.is_match(line))
 }

@@ -96,7 +96,7 @@ pub(super) struct ChangedLines<'a> {
     pub(super) new: SourceViews,
     added: Vec<usize>,
     removed: Vec<usize>,
-    /// The lines of tests in a source.
+    /// The lines of tests in a source, in their order.
     inline_tests: Vec<Range<usize>>,
 }
 
@@ -147,7 +147,9 @@ impl<'a> ChangedLines<'a> {
 
     /// Whether a line of the current file belongs to tests.
     pub(super) fn is_test_line(&self, line: usize) -> bool {
-        self.inline_tests.iter().any(|tests| tests.contains(&line))
+        let next = self.inline_tests.partition_point(|tests| tests.end <= line);
+        let tests = self.inline_tests.get(next);
+        tests.is_some_and(|tests| tests.contains(&line))
     }
 
     /// Whether a line of the previous version matches.
@@ -230,13 +232,18 @@ fn inline_tests(language: SourceLanguage, views: &SourceViews) -> Vec<Range<usiz
     if language != SourceLanguage::Rust {
         return Vec::new();
     }
-    let is_mark = |line: &usize| code[*line].trim_start().starts_with("#[cfg(test)]");
-    let module = |mark: usize| {
-        let end = code.len().min(mark + 3);
-        let header = (mark..end).find(|line| code[*line].contains("mod "))?;
-        Some(mark..end_of_block(code, header).unwrap_or(code.len()))
-    };
-    (0..code.len()).filter(is_mark).filter_map(module).collect()
+    let mut modules: Vec<Range<usize>> = Vec::new();
+    for (mark, line) in code.iter().enumerate() {
+        let is_within = modules.last().is_some_and(|last| mark < last.end);
+        if is_within || !line.trim_start().starts_with("#[cfg(test)]") {
+            continue;
+        }
+        let mut headers = mark..code.len().min(mark + 3);
+        if let Some(header) = headers.find(|line| code[*line].contains("mod ")) {
+            modules.push(mark..end_of_block(code, header).unwrap_or(code.len()));
+        }
+    }
+    modules
 }
 
 /// The line after the block that begins on a line; the next one if there is no block, as in `mod tests;`. `None` if the

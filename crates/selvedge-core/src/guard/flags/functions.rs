@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage;
-use super::change::end_of_block;
 
 /// A function of a source.
 #[derive(Debug)]
@@ -28,13 +27,62 @@ const STATEMENTS: [&str; 9] = [
     "if", "for", "while", "switch", "catch", "return", "else", "with", "function",
 ];
 
-/// The functions of a text without comments and strings.
-pub(super) fn functions(language: SourceLanguage, code: &[String]) -> Vec<Function<'_>> {
-    let headers = (0..code.len()).filter_map(|line| function_at(language, code, line));
-    headers.collect()
+/// The functions of a source, in the order of their headers.
+#[derive(Debug)]
+pub(super) struct Functions<'c> {
+    all: Vec<Function<'c>>,
+    /// For each line, the index of the function with the last header above it that has not ended.
+    innermost: Vec<Option<usize>>,
 }
 
-fn function_at(language: SourceLanguage, code: &[String], line: usize) -> Option<Function<'_>> {
+impl<'c> Functions<'c> {
+    /// The functions of a text without comments and strings. Functions that are nested too deep belong to those around
+    /// them.
+    pub(super) fn of(language: SourceLanguage, code: &'c [String]) -> Self {
+        let ends = match language {
+            SourceLanguage::Python | SourceLanguage::Ruby => ends_by_indentation(language, code),
+            _ => ends_of_blocks(code),
+        };
+        let mut all: Vec<Function<'c>> = Vec::new();
+        let mut open: Vec<usize> = Vec::new();
+        let mut innermost = Vec::with_capacity(code.len());
+        for (line, end) in ends.into_iter().enumerate() {
+            while open.last().is_some_and(|last| all[*last].end <= line) {
+                open.pop();
+            }
+            let function = (open.len() < MAX_NESTING)
+                .then(|| header_at(language, code, line))
+                .flatten();
+            if let Some((name, parameters)) = function {
+                open.push(all.len());
+                all.push(Function {
+                    name,
+                    parameters,
+                    header: line,
+                    end: end.max(line + 1),
+                });
+            }
+            innermost.push(open.last().copied());
+        }
+        Self { all, innermost }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Function<'c>> {
+        self.all.iter()
+    }
+
+    /// The innermost function that contains a line.
+    pub(super) fn around(&self, line: usize) -> Option<&Function<'c>> {
+        self.all.get((*self.innermost.get(line)?)?)
+    }
+}
+
+/// The name and the parameters of the function whose header is on a line.
+fn header_at(
+    language: SourceLanguage,
+    code: &[String],
+    line: usize,
+) -> Option<(&str, BTreeSet<&str>)> {
     let text = code[line].as_str();
     if !text.contains('(') && language != SourceLanguage::Ruby {
         return None;
@@ -72,7 +120,9 @@ fn function_at(language: SourceLanguage, code: &[String], line: usize) -> Option
             match (is_word && depth > 0, word) {
                 (true, None) => word = Some(at),
                 (false, Some(start)) => {
-                    parameters.insert(&part[start..at]);
+                    if parameters.len() < MAX_PARAMETERS {
+                        parameters.insert(&part[start..at]);
+                    }
                     word = None;
                 }
                 _ => {}
@@ -87,20 +137,14 @@ fn function_at(language: SourceLanguage, code: &[String], line: usize) -> Option
             }
         }
     }
-    let end = match language {
-        SourceLanguage::Python | SourceLanguage::Ruby => end_by_indentation(language, code, line),
-        _ => end_of_block(code, line).unwrap_or(line + 1),
-    };
-    Some(Function {
-        name,
-        parameters,
-        header: line,
-        end: end.max(line + 1),
-    })
+    Some((name, parameters))
 }
 
-/// Parameters take at most as many lines.
+/// Limits of what is read, so that the time is linear for any input: lines of a header, words in its parentheses, and
+/// functions within each other.
 const MAX_HEADER: usize = 12;
+const MAX_PARAMETERS: usize = 64;
+const MAX_NESTING: usize = 16;
 
 fn has_plain_headers(language: SourceLanguage) -> bool {
     matches!(
@@ -109,19 +153,59 @@ fn has_plain_headers(language: SourceLanguage) -> bool {
     )
 }
 
-/// The line after the lines that are indented more; a line that closes the header or the body belongs to it.
-fn end_by_indentation(language: SourceLanguage, code: &[String], header: usize) -> usize {
+/// For each line, the line after those below that are indented more; a line that closes the header or the body belongs to
+/// it.
+fn ends_by_indentation(language: SourceLanguage, code: &[String]) -> Vec<usize> {
     static OF_BODY: Pattern = Pattern::new(r"^\s*(?:rescue|ensure|else)\b");
-    let own = indentation(&code[header]);
     let is_ruby = language == SourceLanguage::Ruby;
-    let ends = |line: &usize| {
-        let text = code[*line].trim();
-        let is_of_body = text.starts_with([')', ']', '}']) || (is_ruby && OF_BODY.is_match(text));
-        !text.is_empty() && !is_of_body && indentation(&code[*line]) <= own
-    };
-    let end = (header + 1..code.len()).find(ends);
-    let end = end.unwrap_or(code.len());
-    end + usize::from(code.get(end).is_some_and(|it| it.trim() == "end"))
+    let mut ends = vec![code.len(); code.len()];
+    // Lines whose end is not known, each indented more than the one before.
+    let mut open: Vec<usize> = Vec::new();
+    for (line, text) in code.iter().enumerate() {
+        let trimmed = text.trim();
+        let is_of_body =
+            trimmed.starts_with([')', ']', '}']) || (is_ruby && OF_BODY.is_match(trimmed));
+        if !trimmed.is_empty() && !is_of_body {
+            let end = line + usize::from(trimmed == "end");
+            while let Some(last) =
+                open.pop_if(|last| indentation(&code[*last]) >= indentation(text))
+            {
+                ends[last] = end;
+            }
+        }
+        open.push(line);
+    }
+    ends
+}
+
+/// For each line, the line after the block that begins there, or after a declaration without one; the next line if the
+/// block does not end.
+fn ends_of_blocks(code: &[String]) -> Vec<usize> {
+    // The first lines of blocks and declarations that have not begun yet, and for each open brace those that began by it.
+    let (mut waiting, mut open): (Vec<usize>, Vec<Vec<usize>>) = Default::default();
+    let mut ends: Vec<usize> = (1..=code.len()).collect();
+    for (line, text) in code.iter().enumerate() {
+        waiting.push(line);
+        for letter in text.chars() {
+            let ended = match letter {
+                '{' => {
+                    open.push(std::mem::take(&mut waiting));
+                    continue;
+                }
+                ';' => std::mem::take(&mut waiting),
+                '}' => {
+                    let mut ended = open.pop().unwrap_or_default();
+                    ended.append(&mut waiting);
+                    ended
+                }
+                _ => continue,
+            };
+            for header in ended {
+                ends[header] = line + 1;
+            }
+        }
+    }
+    ends
 }
 
 pub(super) fn indentation(line: &str) -> usize {

@@ -7,7 +7,7 @@ use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage::{self, Curly, Go, JavaScript, Php, Python, Ruby, Rust};
 use super::Flag;
 use super::change::ChangedLines;
-use super::functions::{Function, functions, indentation, words};
+use super::functions::{Function, Functions, indentation, words};
 use super::rules::is_entry;
 use crate::model::{FindingKind, FindingSeverity};
 
@@ -44,6 +44,11 @@ static EXISTENCE: Pattern = Pattern::new(
 /// A loop within an expression, and how many lines it takes at most.
 static BOUND_BELOW: Pattern = Pattern::new(r"^\s*(?:async\s+)?for\b|\S\s+for\s+.*\bin\b");
 const MAX_COMPREHENSION: usize = 6;
+/// So many new choices are compared with what the file was; one more is a flag without that. They are more than any
+/// change has that people write.
+const MAX_CHOICES: usize = 200;
+/// A result and the one after it are that close together.
+const MAX_STATEMENT: usize = 40;
 const OWN_OBJECT: [&str; 6] = ["self", "this", "cls", "super", "static", "parent"];
 
 /// Flags results that depend on such a question.
@@ -56,36 +61,39 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         return Vec::new();
     }
     let code = &file.new.code;
-    let functions = functions(file.language, code);
-    let depends = |line: &&usize| {
-        let line = **line;
+    let functions = Functions::of(file.language, code);
+    let choice_at = |line: usize| {
         if file.is_test_line(line) {
-            return false;
+            return None;
         }
         let choice = choice_of(file.language, &code[line]);
-        let choice = choice.or_else(|| choice_by_return(file, line));
-        let Some(choice) = choice else { return false };
-        let mut around = functions.iter().rev();
-        let Some(function) = around.find(|it| it.header <= line && line < it.end) else {
-            return false;
-        };
+        let choice = choice.or_else(|| choice_by_return(file, line))?;
+        let function = functions.around(line)?;
         let of_arguments = |text: &str| words(text).any(|word| function.parameters.contains(word));
-        choice.results.iter().all(|result| of_arguments(result))
+        let is_choice = choice.results.iter().all(|result| of_arguments(result))
             && choice.results[0] != choice.results[1]
-            && choice.results.iter().any(|result| was_result(file, result))
-            && !shares_a_name(&choice)
-            && is_foreign(file, function, line, choice.question)
+            && !shares_a_name(&choice);
+        is_choice.then_some((line, choice, function))
     };
+    let mut examined = 0;
+    let depends = |(line, choice, function): &(usize, Choice<'_>, &Function<'_>)| {
+        examined += 1;
+        examined > MAX_CHOICES
+            || (choice.results.iter().any(|result| was_result(file, result))
+                && is_foreign(file, function, *line, choice.question))
+    };
+    let choices = added.iter().filter_map(|line| choice_at(*line));
+    let lines = choices.filter(depends).map(|(line, ..)| line);
     let what = "gives another result for the same arguments by a question that has nothing to do with them, as code that detects tests does";
-    let flag = |line: &usize| {
+    let flag = |line: usize| {
         Flag::new(
-            Some(*line),
+            Some(line),
             FindingKind::TestDetection,
             FindingSeverity::Strong,
             what,
         )
     };
-    added.iter().filter(depends).map(flag).collect()
+    lines.map(flag).collect()
 }
 
 /// The conditional expression of a line.
@@ -122,7 +130,7 @@ fn choice_by_return<'c>(file: &'c ChangedLines<'_>, line: usize) -> Option<Choic
     let (first, after) = match found.get(2).map(|it| it.as_str().trim()) {
         Some(result) if !result.is_empty() => (result, line + 1),
         _ => {
-            let body = (line + 1..code.len()).find(filled)?;
+            let body = (line + 1..code.len()).take(MAX_STATEMENT).find(filled)?;
             let text = code[body].trim();
             if !text.starts_with("return ") {
                 return None;
@@ -131,7 +139,8 @@ fn choice_by_return<'c>(file: &'c ChangedLines<'_>, line: usize) -> Option<Choic
         }
     };
     // The next line outside of the condition's block.
-    let mut rest = (after..code.len()).filter(filled).filter(|line| {
+    let below = (after..code.len()).take(MAX_STATEMENT);
+    let mut rest = below.filter(filled).filter(|line| {
         let text = code[*line].trim();
         !matches!(text, "}" | "end" | "else:" | "else" | "} else {" | "else {")
     });

@@ -3,7 +3,7 @@
 //! Only functions that called one of their parameters before are read, and only if new lines of the file catch all
 //! errors, or call it where no error arrives.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::mask::SourceViews;
 use super::super::pattern::Pattern;
@@ -11,7 +11,7 @@ use super::super::text::SourceLanguage::{self, JavaScript, Php, Python, Ruby};
 use super::Flag;
 use super::bodies::enclosing_line;
 use super::change::ChangedLines;
-use super::functions::{Function, functions, indentation, words};
+use super::functions::{Function, Functions, indentation, words};
 use crate::model::{FindingKind, FindingSeverity};
 
 /// How a language catches everything, if the function raises nothing, and how it loses errors anyway.
@@ -62,6 +62,11 @@ static RAISES: Pattern = Pattern::new(
 static LAST_BLOCK: Pattern = Pattern::new(r"^\s*(?:\}\s*)?(?:finally|ensure)\b");
 static LEAVES: Pattern = Pattern::new(r"^\s*(?:return|continue|break|next)\b");
 
+/// So many new lines that lose errors are compared with the file's functions; one more concerns any that was changed.
+const MAX_LOST: usize = 100;
+/// Lines of a handler that are read.
+const MAX_HANDLER: usize = 200;
+
 /// Words of headers that name neither a function nor a class.
 const KEYWORDS: [&str; 23] = [
     "def", "class", "function", "self", "this", "for", "while", "try", "return", "None", "null",
@@ -75,26 +80,25 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
         return Vec::new();
     };
     let code = &file.new.code;
-    let now = functions(file.language, code);
-    let around = |line: usize| {
-        now.iter()
-            .rev()
-            .find(|it| it.header <= line && line < it.end)
-    };
-    let raises = |line: usize| {
-        let body = around(line).map_or(line..line + 1, |it| it.header..it.end);
-        code[body].iter().any(|text| RAISES.is_match(text))
+    let now = Functions::of(file.language, code);
+    // Whether a function raises, by its header.
+    let mut raising: BTreeMap<usize, bool> = BTreeMap::new();
+    let mut raises = |line: usize| {
+        let body = now
+            .around(line)
+            .map_or(line..line + 1, |it| it.header..it.end);
+        let known = raising.entry(body.start);
+        *known.or_insert_with(|| code[body].iter().any(|text| RAISES.is_match(text)))
     };
     // Python's errors that end the program, which are rarely kept to be raised later.
     let loses_all = |line: usize| {
         static ALL: Pattern = Pattern::new(r"\bexcept\b.*\bBaseException\b|\bexcept\s*:");
         let own = indentation(&code[line]);
-        let mut block = code[line + 1..]
-            .iter()
-            .take_while(|it| it.trim().is_empty() || indentation(it) > own);
+        let below = code[line + 1..].iter().take(MAX_HANDLER);
+        let mut block = below.take_while(|it| it.trim().is_empty() || indentation(it) > own);
         file.language == Python && ALL.is_match(&code[line]) && !block.any(|it| RAISES.is_match(it))
     };
-    let loses = |line: &&usize| {
+    let mut loses = |line: &&usize| {
         let text = code[**line].as_str();
         !file.is_test_line(**line)
             && (own.loses.is_match(text)
@@ -102,26 +106,31 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
                 || (own.catches.is_match(&file.new.text[**line]) && !raises(**line))
                 || (LAST_BLOCK.is_match(text) && leaves_last_block(code, **line)))
     };
-    let lost: Vec<usize> = added.iter().filter(loses).copied().collect();
+    let lost: Vec<usize> = added.iter().filter(|line| loses(line)).copied().collect();
     if lost.is_empty() || file.is_new() {
         return Vec::new();
     }
     let before = file.lines_before().collect::<Vec<_>>().join("\n");
     let before = SourceViews::of(file.language, &before);
-    let callers = functions(file.language, &before.code);
+    let callers = Functions::of(file.language, &before.code);
     let callers: BTreeSet<&str> = callers
         .iter()
         .filter(|it| calls_parameter(file.language, it, &before.code, own))
         .map(|it| it.name)
         .collect();
     let is_changed = |function: &&Function<'_>| {
-        let mut lines = added.iter();
-        lines.any(|line| (function.header..function.end).contains(line))
+        let next = added.partition_point(|line| *line < function.header);
+        added.get(next).is_some_and(|line| *line < function.end)
     };
     let changed = now.iter().filter(is_changed);
     let changed: Vec<_> = changed.filter(|it| callers.contains(it.name)).collect();
     // Within such a function, or in a function or class that it names.
+    let mut examined = 0;
     let concerns = |line: &usize| {
+        examined += 1;
+        if examined > MAX_LOST {
+            return !changed.is_empty();
+        }
         let above = std::iter::successors(Some(*line), |line| enclosing_line(code, *line));
         let headers: BTreeSet<&str> = above.flat_map(|line| words(&code[line])).collect();
         let is_named =
@@ -187,9 +196,8 @@ fn calls_parameter(
 /// Whether a last block leaves its function or loop.
 fn leaves_last_block(code: &[String], line: usize) -> bool {
     let own = indentation(&code[line]);
-    let mut body = code[line + 1..]
-        .iter()
-        .filter(|text| !text.trim().is_empty());
+    let below = code[line + 1..].iter().take(MAX_HANDLER);
+    let mut body = below.filter(|text| !text.trim().is_empty());
     body.next()
         .is_some_and(|text| indentation(text) >= own && LEAVES.is_match(text))
 }
