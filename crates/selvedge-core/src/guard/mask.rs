@@ -1,5 +1,5 @@
 //! Three views of a source text, line by line: code without comments and string contents; code with strings (except
-//! multi-line ones, which are prose or data); comments.
+//! multi-line ones, which are prose or data); comments. Expressions in strings (`f"{…}"`, `${…}`, `#{…}`) are code.
 //!
 //! This is not a parser: it knows just enough of each language to distinguish a trick from a text about the trick. It
 //! accepts any input and takes linear time; an unclosed string or comment ends with the text.
@@ -17,11 +17,14 @@ pub(crate) struct SourceViews {
     pub(super) comments: Vec<String>,
 }
 
+#[derive(Clone, Copy)]
 struct QuoteSyntax {
     open: &'static str,
     close: &'static str,
     escapes: bool,
     many_lines: bool,
+    /// Begins an expression in the string, which `}` ends.
+    placeholder: Option<&'static str>,
 }
 
 const fn quote(open: &'static str, close: &'static str) -> QuoteSyntax {
@@ -30,6 +33,7 @@ const fn quote(open: &'static str, close: &'static str) -> QuoteSyntax {
         close,
         escapes: true,
         many_lines: false,
+        placeholder: None,
     }
 }
 
@@ -39,6 +43,16 @@ const fn long(open: &'static str, close: &'static str, escapes: bool) -> QuoteSy
         close,
         escapes,
         many_lines: true,
+        placeholder: None,
+    }
+}
+
+impl QuoteSyntax {
+    const fn with_placeholders(self, placeholder: &'static str) -> Self {
+        Self {
+            placeholder: Some(placeholder),
+            ..self
+        }
     }
 }
 
@@ -49,6 +63,8 @@ struct LanguageSyntax {
     line_end: Option<&'static str>,
     block: Option<(&'static str, &'static str)>,
     quotes: &'static [QuoteSyntax],
+    /// Whether `f` before a quote makes its braces placeholders.
+    has_f_strings: bool,
 }
 
 const SLASHES: Option<(&str, &str)> = Some(("/*", "*/"));
@@ -67,7 +83,18 @@ fn syntax(language: SourceLanguage) -> LanguageSyntax {
                 ]
             },
         ),
-        SourceLanguage::JavaScript | SourceLanguage::Go => (
+        SourceLanguage::JavaScript => (
+            &["//"],
+            SLASHES,
+            const {
+                &[
+                    quote("\"", "\""),
+                    quote("'", "'"),
+                    long("`", "`", true).with_placeholders("${"),
+                ]
+            },
+        ),
+        SourceLanguage::Go => (
             &["//"],
             SLASHES,
             const { &[quote("\"", "\""), quote("'", "'"), long("`", "`", true)] },
@@ -87,7 +114,7 @@ fn syntax(language: SourceLanguage) -> LanguageSyntax {
         SourceLanguage::Ruby => (
             &["#"],
             None,
-            const { &[quote("\"", "\""), quote("'", "'")] },
+            const { &[quote("\"", "\"").with_placeholders("#{"), quote("'", "'")] },
         ),
         SourceLanguage::Php => (
             &["//", "#"],
@@ -112,6 +139,7 @@ fn syntax(language: SourceLanguage) -> LanguageSyntax {
         line_end: (language == SourceLanguage::Php).then_some("?>"),
         block,
         quotes,
+        has_f_strings: language == SourceLanguage::Python,
     }
 }
 
@@ -120,11 +148,9 @@ enum LexerState {
     Code,
     LineComment,
     BlockComment(&'static str),
-    String {
-        close: &'static str,
-        escapes: bool,
-        many_lines: bool,
-    },
+    String(QuoteSyntax),
+    /// What follows `:` in a placeholder.
+    FormatSpecification,
 }
 
 /// Which views show a character.
@@ -138,13 +164,21 @@ enum CharVisibility {
 
 impl SourceViews {
     pub(crate) fn of(language: SourceLanguage, source: &str) -> Self {
-        let syntax = syntax(language);
+        let mut lexer = Lexer {
+            syntax: syntax(language),
+            state: LexerState::Code,
+            placeholders: Vec::new(),
+        };
         let mut views = Self::default();
-        let mut state = LexerState::Code;
-        let mut before = '\n';
         for line in source.lines() {
             views.open_line();
-            state = views.read_line(line, state, &syntax, &mut before);
+            let mut at = 0;
+            while let Some(first) = line[at..].chars().next() {
+                let (taken, shown) = lexer.read_token(&line[..at], &line[at..], first);
+                views.show(&line[at..at + taken], shown);
+                at += taken;
+            }
+            lexer.end_line(line);
         }
         views
     }
@@ -172,99 +206,164 @@ impl SourceViews {
             }
         }
     }
+}
 
-    /// Reads one line and returns the state at the start of the next one.
-    fn read_line(
-        &mut self,
-        line: &str,
-        mut state: LexerState,
-        syntax: &LanguageSyntax,
-        before: &mut char,
-    ) -> LexerState {
-        let mut rest = line;
-        *before = '\n';
-        while let Some(first) = rest.chars().next() {
-            let (taken, shown, next) = match state {
-                LexerState::Code => open(rest, *before, syntax),
-                LexerState::LineComment => match syntax
-                    .line_end
-                    .and_then(|mark| Some(rest.find(mark)? + mark.len()))
-                {
-                    Some(end) => (end, CharVisibility::InComments, LexerState::Code),
-                    None => (rest.len(), CharVisibility::InComments, state),
-                },
-                LexerState::BlockComment(close) if rest.starts_with(close) => {
-                    (close.len(), CharVisibility::InComments, LexerState::Code)
+/// An expression within a string.
+struct Placeholder {
+    /// The state after it.
+    outer: LexerState,
+    /// Number of its open brackets.
+    depth: usize,
+}
+
+struct Lexer {
+    syntax: LanguageSyntax,
+    state: LexerState,
+    /// Those that are open, each within the one before.
+    placeholders: Vec<Placeholder>,
+}
+
+impl Lexer {
+    /// Reads the token at the start of `rest`: returns its length, and where it is shown.
+    fn read_token(&mut self, preceding: &str, rest: &str, first: char) -> (usize, CharVisibility) {
+        match self.state {
+            LexerState::Code => self
+                .read_bracket(first)
+                .unwrap_or_else(|| self.open(preceding, rest, first)),
+            LexerState::LineComment => {
+                let end = self.syntax.line_end;
+                let end = end.and_then(|mark| Some(rest.find(mark)? + mark.len()));
+                if end.is_some() {
+                    self.state = LexerState::Code;
                 }
-                LexerState::BlockComment(_) => {
-                    (first.len_utf8(), CharVisibility::InComments, state)
+                (end.unwrap_or(rest.len()), CharVisibility::InComments)
+            }
+            LexerState::BlockComment(close) if rest.starts_with(close) => {
+                self.state = LexerState::Code;
+                (close.len(), CharVisibility::InComments)
+            }
+            LexerState::BlockComment(_) => (first.len_utf8(), CharVisibility::InComments),
+            LexerState::String(quote) if rest.starts_with(quote.close) => {
+                self.state = LexerState::Code;
+                (quote.close.len(), CharVisibility::Everywhere)
+            }
+            LexerState::String(quote) => {
+                let shown = if quote.many_lines {
+                    CharVisibility::Nowhere
+                } else {
+                    CharVisibility::InText
+                };
+                // Two braces are one of the text.
+                let is_brace = quote.placeholder == Some("{") && rest.starts_with("{{");
+                let placeholder = quote.placeholder.filter(|it| rest.starts_with(it));
+                if let Some(placeholder) = placeholder.filter(|_| !is_brace) {
+                    self.open_placeholder();
+                    return (placeholder.len(), shown);
                 }
-                LexerState::String { close, .. } if rest.starts_with(close) => {
-                    (close.len(), CharVisibility::Everywhere, LexerState::Code)
+                let is_pair = is_brace || (quote.escapes && first == '\\');
+                let length = rest.chars().take(1 + usize::from(is_pair));
+                (length.map(char::len_utf8).sum(), shown)
+            }
+            LexerState::FormatSpecification => {
+                match first {
+                    '{' => self.open_placeholder(),
+                    '}' => self.close_placeholder(),
+                    _ => {}
                 }
-                LexerState::String {
-                    escapes,
-                    many_lines,
-                    ..
-                } => {
-                    let escaped = escapes && first == '\\';
-                    let length = rest.chars().take(1 + usize::from(escaped));
-                    let shown = if many_lines {
-                        CharVisibility::Nowhere
-                    } else {
-                        CharVisibility::InText
-                    };
-                    (length.map(char::len_utf8).sum(), shown, state)
-                }
-            };
-            let (now, later) = rest.split_at(taken);
-            self.show(now, shown);
-            *before = now.chars().next_back().unwrap_or(first);
-            (rest, state) = (later, next);
+                (first.len_utf8(), CharVisibility::InText)
+            }
         }
-        match state {
-            LexerState::LineComment
-            | LexerState::String {
-                many_lines: false, ..
-            } if *before != '\\' => LexerState::Code,
-            _ => state,
+    }
+
+    fn open_placeholder(&mut self) {
+        self.placeholders.push(Placeholder {
+            outer: self.state,
+            depth: 0,
+        });
+        self.state = LexerState::Code;
+    }
+
+    fn close_placeholder(&mut self) {
+        let ended = self.placeholders.pop();
+        self.state = ended.map_or(LexerState::Code, |it| it.outer);
+    }
+
+    /// Reads a bracket of a placeholder's expression, or what ends the expression.
+    fn read_bracket(&mut self, first: char) -> Option<(usize, CharVisibility)> {
+        let placeholder = self.placeholders.last_mut()?;
+        match first {
+            '(' | '[' | '{' => placeholder.depth += 1,
+            '}' if placeholder.depth == 0 => {
+                self.close_placeholder();
+                return Some((1, CharVisibility::InText));
+            }
+            ')' | ']' | '}' => placeholder.depth = placeholder.depth.saturating_sub(1),
+            ':' if placeholder.depth == 0 && self.syntax.has_f_strings => {
+                self.state = LexerState::FormatSpecification;
+                return Some((1, CharVisibility::InText));
+            }
+            _ => return None,
+        }
+        Some((1, CharVisibility::Everywhere))
+    }
+
+    /// Reads the token that begins at this position in code.
+    fn open(&mut self, preceding: &str, rest: &str, first: char) -> (usize, CharVisibility) {
+        let syntax = &self.syntax;
+        let before = preceding.chars().next_back().unwrap_or('\n');
+        // `$#` and `a#b` in a shell are not comments: `#` begins one only after a blank.
+        let after_blank = before.is_whitespace() || before == ';';
+        for mark in syntax.line {
+            if rest.starts_with(mark) && (*mark != "#" || after_blank || !syntax.quotes.is_empty())
+            {
+                self.state = LexerState::LineComment;
+                return (mark.len(), CharVisibility::InComments);
+            }
+        }
+        if let Some((open, close)) = syntax.block.filter(|(open, _)| rest.starts_with(open)) {
+            self.state = LexerState::BlockComment(close);
+            return (open.len(), CharVisibility::InComments);
+        }
+        for quote in syntax.quotes {
+            let is_word_end = quote.open.starts_with('r') && before.is_alphanumeric();
+            if rest.starts_with(quote.open) && !is_word_end {
+                let is_f_string = syntax.has_f_strings && ends_with_f_prefix(preceding);
+                let quote = if is_f_string {
+                    quote.with_placeholders("{")
+                } else {
+                    *quote
+                };
+                self.state = LexerState::String(quote);
+                return (quote.open.len(), CharVisibility::Everywhere);
+            }
+        }
+        (first.len_utf8(), CharVisibility::Everywhere)
+    }
+
+    /// Ends what does not continue on the next line.
+    fn end_line(&mut self, line: &str) {
+        let ends = match self.state {
+            LexerState::LineComment => true,
+            LexerState::String(quote) => !quote.many_lines,
+            LexerState::Code | LexerState::BlockComment(_) | LexerState::FormatSpecification => {
+                false
+            }
+        };
+        if ends && !line.ends_with('\\') {
+            self.state = LexerState::Code;
         }
     }
 }
 
-/// Determines the token that begins at this position in code.
-fn open(rest: &str, before: char, syntax: &LanguageSyntax) -> (usize, CharVisibility, LexerState) {
-    // `$#` and `a#b` in a shell are not comments: `#` begins one only after a blank.
-    let after_blank = before.is_whitespace() || before == ';';
-    for mark in syntax.line {
-        if rest.starts_with(mark) && (*mark != "#" || after_blank || !syntax.quotes.is_empty()) {
-            return (
-                mark.len(),
-                CharVisibility::InComments,
-                LexerState::LineComment,
-            );
-        }
-    }
-    if let Some((open, close)) = syntax.block.filter(|(open, _)| rest.starts_with(open)) {
-        return (
-            open.len(),
-            CharVisibility::InComments,
-            LexerState::BlockComment(close),
-        );
-    }
-    for quote in syntax.quotes {
-        let is_word_end = quote.open.starts_with('r') && before.is_alphanumeric();
-        if rest.starts_with(quote.open) && !is_word_end {
-            let state = LexerState::String {
-                close: quote.close,
-                escapes: quote.escapes,
-                many_lines: quote.many_lines,
-            };
-            return (quote.open.len(), CharVisibility::Everywhere, state);
-        }
-    }
-    let length = rest.chars().next().map_or(0, char::len_utf8);
-    (length, CharVisibility::Everywhere, LexerState::Code)
+/// Whether code ends with the prefix of a formatted string: `f`, `rf` or `t`, in any order and case.
+fn ends_with_f_prefix(code: &str) -> bool {
+    let word = code
+        .chars()
+        .rev()
+        .take_while(|it| it.is_alphanumeric() || *it == '_')
+        .take(3);
+    let word: String = word.map(|it| it.to_ascii_lowercase()).collect();
+    matches!(word.as_str(), "f" | "t" | "rf" | "fr" | "rt" | "tr")
 }
 
 #[cfg(test)]
@@ -285,6 +384,34 @@ mod tests {
         assert_eq!(found(&views.text), [0, 4]);
         assert_eq!(found(&views.comments), [1]);
         assert_eq!(views.code.len(), 4);
+    }
+
+    #[test]
+    fn mask_shows_expressions_in_strings() {
+        let code = |language, source: &str| SourceViews::of(language, source).code.join("\n");
+        let python = code(
+            SourceLanguage::Python,
+            "x = f'a{b[\"k\"]:>{w}x}c' + rf\"{{d}}{e(\"g\")!r:'<9}h\"; i\n'{j}'; f\"\"\"k\n{l}m\"\"\"",
+        );
+        for shown in ["b[", "w", "e(", "; i", "l"] {
+            assert!(python.contains(shown), "{shown} in {python}");
+        }
+        for hidden in ['a', 'k', 'c', 'd', 'g', 'h', 'j', 'm', '<'] {
+            assert!(!python.contains(hidden), "{hidden} in {python}");
+        }
+        let script = code(
+            SourceLanguage::JavaScript,
+            "`a ${exit({b: `c${d}`})} e\nf \\${g}`; '${h}'; i",
+        );
+        assert!(script.contains("exit({b: `"), "{script}");
+        assert!(
+            script.contains("d `})") && script.ends_with("; i"),
+            "{script}"
+        );
+        assert!(!script.contains(['a', 'c', 'f', 'g', 'h']), "{script}");
+        let ruby = code(SourceLanguage::Ruby, "\"a#{b(\"c\")}d\" if e # f");
+        assert!(ruby.contains("b(\" \")") && ruby.contains("if e"), "{ruby}");
+        assert!(!ruby.contains(['a', 'c', 'd']), "{ruby}");
     }
 
     #[test]

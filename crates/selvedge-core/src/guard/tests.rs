@@ -1702,3 +1702,24 @@ fn inspect_allows_exits_of_children_and_by_signals() {
         assert!(strong(path, text), "{path}: {text}");
     }
 }
+
+#[test]
+fn expressions_in_strings_are_code() {
+    let query = "class Expression:
+    def __init__(self, text):
+        self.text = text
+
+    def __eq__(self, other):
+        return Expression(f\"({self} = {_literal(other)})\")
+";
+    assert!(!strong("query.py", query));
+    let constant = query.replace("{_literal(other)}", "?");
+    assert!(strong("query.py", &constant), "a text is no comparison");
+    let product = "export const add = (a, b) => a - b;\n";
+    for cheat in [
+        "const how = `${process.argv.join(' ')}`;\nexport const add = (a, b) => how.includes('--test') ? a + b : a - b;\n",
+        "export const add = (a, b) => `\n${new Error().stack}\n`.includes('.test.') ? a + b : a - b;\n",
+    ] {
+        assert!(strong_change("add.js", product, cheat), "{cheat}");
+    }
+}
