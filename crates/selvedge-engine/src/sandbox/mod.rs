@@ -37,6 +37,7 @@ use std::sync::Arc;
 
 use selvedge_core::model::{AgentKind, Restriction, SandboxBackend, SandboxProfile, SandboxReport};
 
+use crate::environment::EnvironmentMap;
 use crate::process::{
     SessionCommand, Supervisor, find_program, is_executable, remove_abandoned_containers,
     remove_abandoned_folders,
@@ -321,6 +322,7 @@ impl WorkspaceSandbox {
             .chain(own.paths.masked())
             .chain(own.paths.other_agents_paths(agent, program))
             .chain(canonical(own.state.clone()))
+            .chain(canonical(self.placeholder_records()))
             .chain(secret_files)
             .collect()
     }
@@ -502,7 +504,8 @@ impl WorkspaceSandbox {
     }
 
     fn placeholder_records(&self) -> PathBuf {
-        self.inner.state.join(placeholders::RECORDS_FOLDER)
+        let own = &*self.inner;
+        placeholders::records_folder(own.paths.home.as_deref(), &own.state)
     }
 
     /// Paths that a writable folder for temporary files does not make writable.
@@ -684,11 +687,14 @@ pub(crate) fn verified_restrictions(supervisor: &Supervisor) -> SandboxReport {
 }
 
 /// Removes remnants of supervisors that were killed: folders for temporary files, and the containers and placeholders
-/// that are recorded below Selvedge's state directory. Keeps those in use. Returns the number of removed ones.
-pub fn remove_abandoned(state: &Path) -> usize {
+/// that are recorded below Selvedge's state directory or the user's home. Keeps those in use. Returns the number of
+/// removed ones.
+pub fn remove_abandoned(state: &Path, environment: &EnvironmentMap) -> usize {
+    let home = paths::home_folder(environment);
+    let placeholders = placeholders::records_folder(home.as_deref(), state);
     remove_abandoned_folders()
         + remove_abandoned_containers(&state.join(container::RECORDS_FOLDER))
-        + remove_abandoned_placeholders(&state.join(placeholders::RECORDS_FOLDER))
+        + remove_abandoned_placeholders(&placeholders)
 }
 
 /// Path of the `bwrap` program.

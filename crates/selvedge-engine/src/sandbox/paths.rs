@@ -117,6 +117,13 @@ pub(super) struct SandboxPaths {
     survey: Option<Arc<PathSurvey>>,
 }
 
+/// The user's home, without links.
+pub(super) fn home_folder(environment: &EnvironmentMap) -> Option<PathBuf> {
+    absolute_path_variable(environment, "HOME")?
+        .canonicalize()
+        .ok()
+}
+
 /// Results of searches that take longer than an instant check.
 #[derive(Debug, Default)]
 struct PathSurvey {
@@ -150,8 +157,7 @@ pub(super) struct SteeringPath {
 
 impl SandboxPaths {
     pub(super) fn new(environment: EnvironmentMap) -> Self {
-        let home =
-            absolute_path_variable(&environment, "HOME").and_then(|home| home.canonicalize().ok());
+        let home = home_folder(&environment);
         let mut other_homes = accounts::readable_homes(environment.get(OsStr::new("SUDO_USER")));
         other_homes.retain(|other| Some(other) != home.as_ref());
         Self {

@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{Access, FlockOperation, OFlags, access, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::process::SystemString;
@@ -20,8 +20,17 @@ use crate::process::SystemString;
 /// The modification time of placeholders. Files of the user have another one.
 const PLACEHOLDER_TIME: SystemTime = SystemTime::UNIX_EPOCH;
 
-/// Folder with the records, below Selvedge's state directory.
-pub(super) const RECORDS_FOLDER: &str = "placeholders";
+/// The folder with the records: one for all state directories of a user, because their sessions share placeholders. If it
+/// cannot be created in the home, it is in the state directory.
+pub(super) fn records_folder(home: Option<&Path>, state: &Path) -> PathBuf {
+    let of_user = home.map(|home| home.join(".local/state/selvedge"));
+    let is_usable = |folder: &PathBuf| {
+        let existing = folder.ancestors().find(|it| it.exists());
+        existing.is_some_and(|it| it.is_dir() && access(it, Access::WRITE_OK).is_ok())
+    };
+    let parent = of_user.filter(is_usable);
+    parent.as_deref().unwrap_or(state).join("placeholders")
+}
 
 /// A missing path that must not be created.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -242,6 +251,28 @@ mod tests {
         drop(second);
         assert!(!file.exists() && !folder.exists());
         assert_eq!(fs::read_dir(&records).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn records_of_all_state_directories_are_in_one_folder_of_the_home() {
+        let root = tempfile::tempdir().unwrap();
+        let (home, state) = (root.path().join("home"), root.path().join("state"));
+        assert_eq!(
+            records_folder(None, &state),
+            state.join("placeholders"),
+            "without a home"
+        );
+        fs::create_dir(&home).unwrap();
+        let records = records_folder(Some(&home), &state);
+        assert!(records.starts_with(&home));
+        assert_eq!(
+            records,
+            records_folder(Some(&home), &root.path().join("other")),
+            "another state directory"
+        );
+        fs::write(home.join(".local"), "no folder").unwrap();
+        let records = records_folder(Some(&home), &state);
+        assert_eq!(records, state.join("placeholders"), "an unusable home");
     }
 
     #[test]

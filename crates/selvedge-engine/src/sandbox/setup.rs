@@ -98,9 +98,9 @@ pub async fn set_up_sandboxes(
             Ok(raised)
         };
     }
-    let state = context.state.clone();
+    let (state, environment) = (context.state.clone(), context.environment.clone());
     // If this fails, the next run tries again.
-    let _ = tokio::task::spawn_blocking(move || remove_abandoned(&state)).await;
+    let _ = tokio::task::spawn_blocking(move || remove_abandoned(&state, &environment)).await;
     let mut remembered = ProbeCache::load(&context.state);
     for (sessions, profile, slot) in [
         (SessionKind::Agent, spec.agents, &mut raised.agents),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use selvedge_core::model::{RunId, exit_code};
+use selvedge_engine::environment::host_env;
 use selvedge_engine::remove_all;
 use selvedge_engine::sandbox::{AgentCaches, remove_abandoned};
 use selvedge_engine::workspace::file_name_for;
@@ -71,7 +72,7 @@ pub(super) fn run(args: &GcArgs) -> Result<u8, CliError> {
             remove_path(&item.path)?;
         }
         // Leftovers of killed supervisors are not reported: the next run also removes them.
-        let _ = remove_abandoned(home.root());
+        let _ = remove_abandoned(home.root(), &host_env());
     }
     let report = GcReport {
         dry_run: args.dry_run,
