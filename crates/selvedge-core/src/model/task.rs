@@ -93,6 +93,22 @@ impl Step {
         }
     }
 
+    /// The last command of the line, if it lets the check pass whatever the others find: `true` of `make lint || true`.
+    pub fn ignores_failures(&self) -> Option<&'static str> {
+        let line = self.target.trim();
+        let ends_line = |end: &&str| {
+            let before = line.strip_suffix(end).map(|it| it.trim_end_matches(' '));
+            before.is_some_and(|before| {
+                let follows_any = before.ends_with([';', '\n']) && !before.contains("set -e");
+                before.is_empty() || before.ends_with("||") || follows_any
+            })
+        };
+        let is_command = self.kind == StepKind::Command;
+        ["true", ":", "exit 0"]
+            .into_iter()
+            .find(|end| is_command && ends_line(end))
+    }
+
     /// Display name.
     pub fn label(&self) -> &str {
         match (&self.name, self.kind) {
@@ -305,5 +321,35 @@ impl Task {
                 part.expect_test_changes.extend_from_slice(changes);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn step_that_ignores_failures_is_recognized() {
+        let end = |line: &str| Step::new(StepKind::Command, line).ignores_failures();
+        for (line, expected) in [
+            ("make lint || true", "true"),
+            ("make lint ||:", ":"),
+            ("make lint; exit 0", "exit 0"),
+            ("make lint\ntrue\n", "true"),
+            ("true", "true"),
+        ] {
+            assert_eq!(end(line), Some(expected), "{line}");
+        }
+        for line in [
+            "make lint",
+            "make lint && true",
+            "set -e; make lint; true",
+            "node is-it.js --true",
+            "./exit 0",
+        ] {
+            assert_eq!(end(line), None, "{line}");
+        }
+        let tests = Step::new(StepKind::TestPasses, "make test || true");
+        assert_eq!(tests.ignores_failures(), None, "its report decides");
     }
 }

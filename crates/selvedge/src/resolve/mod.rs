@@ -23,6 +23,7 @@ use uuid::Uuid;
 use crate::error::CliError;
 use crate::judges::{describe_judging, resolve_judging};
 use crate::secrets;
+use crate::terminal::one_line;
 
 pub(crate) use known_failures::resolve_known_failures;
 pub(crate) use multi_run::{best_of_spec, plan_spec};
@@ -362,7 +363,16 @@ fn collect_notices(
         );
     }
     match verification {
-        VerificationPlan::Steps { .. } => {}
+        VerificationPlan::Steps { steps } => {
+            let always_passes = |step: &Step| {
+                let end = step.ignores_failures()?;
+                let label = one_line(step.label(), 60);
+                Some(format!(
+                    "check `{label}` always passes, because its command ends with `{end}`: it verifies nothing"
+                ))
+            };
+            notices.extend(steps.iter().filter_map(always_passes));
+        }
         VerificationPlan::Skip => {
             notices.push("verification is disabled: the result will be unchecked".to_owned());
         }
