@@ -66,8 +66,14 @@ fn discard_unproven_fixes(report: &mut Report) {
         .chain(&crossed.undecided_tests)
         .collect();
     for (check, original) in report.checks.iter_mut().zip(&crossed.checks) {
-        check.fixed_tests.retain(|id| !unproven.contains(id));
-        check.marks.fixed &= original.status == CheckStatus::Pass;
+        let passes = original.status == CheckStatus::Pass;
+        let passed_with_original = |id: &String| match &original.tests {
+            Some(tests) if tests.names_executed() => tests.passed_ids.ids.contains(id),
+            tests => passes || tests.is_some(),
+        };
+        let is_proven = |id: &String| !unproven.contains(id) && passed_with_original(id);
+        check.fixed_tests.retain(is_proven);
+        check.marks.fixed &= passes;
     }
 }
 
