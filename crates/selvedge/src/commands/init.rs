@@ -28,10 +28,13 @@ use crate::local::StateDir;
 use crate::output::human_reporter::HumanReporter;
 use crate::output::{ReportOutputs, print_notice};
 use crate::settings::REPOSITORY_FILE;
-use crate::terminal::{indent_lines, style};
+use crate::terminal::{indent_lines, one_line, style};
 
 /// Limit for the lines that are printed of a check that did not pass.
 const MAX_PRINTED_LINES: usize = 20;
+/// Limits for the commands of CI that are printed.
+const MAX_PRINTED_COMMANDS: usize = 5;
+const MAX_PRINTED_CHARS: usize = 120;
 
 pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
     let dir = canonical_directory(args.dir.as_deref())?;
@@ -61,7 +64,7 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
         reports: ReportOutputs::default(),
     };
     let place = if runs_checks {
-        errln!("running {} once", counted(proposals.len() as u64, "check"));
+        errln!("running the detected checks once");
         runtime.block_on(trials.prepare_place())?
     } else {
         TrialPlace::Repository
@@ -87,7 +90,7 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
         outln!("wrote {}", written.display());
     }
     if !tried.iter().any(TriedProposal::is_active) {
-        print_remedy(&tried);
+        print_remedy(&tried, &uncovered);
         return Ok(exit_code::CHECKS_FAILED);
     }
     if !args.dry_run {
@@ -357,16 +360,25 @@ fn print_next_steps(tried: &[TriedProposal], uncovered: &UncoveredCi) {
     outln!("next: selvedge run \"description of the task\"");
 }
 
-/// The commands that install what checks miss.
+/// The commands that install what checks miss, with the package managers that have to be installed first.
 fn missing_installs(tried: &[TriedProposal]) -> Option<String> {
     let installs = tried.iter().filter_map(TriedProposal::missing_install);
-    let installs: BTreeSet<String> = installs.map(|install| format!("`{install}`")).collect();
+    let installs: BTreeSet<String> = installs
+        .map(|install| {
+            let program = install.split(' ').next().unwrap_or(install);
+            if is_in_path(program) {
+                format!("`{install}`")
+            } else {
+                format!("`{install}` (program {program} is not installed)")
+            }
+        })
+        .collect();
     let installs: Vec<String> = installs.into_iter().collect();
     (!installs.is_empty()).then(|| installs.join(" and "))
 }
 
 /// Hint if no check can be used.
-fn print_remedy(tried: &[TriedProposal]) {
+fn print_remedy(tried: &[TriedProposal], uncovered: &UncoveredCi) {
     if tried.is_empty() {
         errln!("no checks were detected in the repository");
     } else {
@@ -376,6 +388,19 @@ fn print_remedy(tried: &[TriedProposal]) {
                 let line = format!("{}: {why}", describe_proposal(proposal));
                 errln!("{}", indent_lines(&line, "  ").trim_end());
             }
+        }
+    }
+    if !uncovered.commands.is_empty() {
+        errln!("commands that CI runs:");
+        for command in uncovered.commands.iter().take(MAX_PRINTED_COMMANDS) {
+            errln!("  {}", one_line(&command.run, MAX_PRINTED_CHARS));
+        }
+        let further = uncovered
+            .commands
+            .len()
+            .saturating_sub(MAX_PRINTED_COMMANDS);
+        if further > 0 {
+            errln!("  and {further} more, at the end of the file");
         }
     }
     if let Some(installs) = missing_installs(tried) {

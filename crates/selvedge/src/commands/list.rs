@@ -8,7 +8,7 @@ use crate::cli::ListArgs;
 use crate::error::CliError;
 use crate::local::StateDir;
 use crate::output::run_table::{RunRow, format_table};
-use crate::output::{OutputFormat, json};
+use crate::output::{OutputFormat, json, print_notice};
 use crate::terminal::{one_line, output_width, style};
 
 pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
@@ -25,12 +25,14 @@ pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
         finished: args.open.then_some(false),
         ..RunFilter::default()
     };
-    let runs = match home.open_existing_journal()? {
+    let mut runs = match home.open_existing_journal()? {
         Some(journal) => journal
-            .runs(&filter, args.limit, None)
+            .runs(&filter, args.limit.saturating_add(1), None)
             .map_err(CliError::infrastructure)?,
         None => Vec::new(),
     };
+    let has_more = runs.len() > args.limit;
+    runs.truncate(args.limit);
     match args.format {
         OutputFormat::Json => json::print_json(&runs),
         OutputFormat::Jsonl => runs.iter().for_each(json::print_json),
@@ -41,9 +43,19 @@ pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
         OutputFormat::Human => {
             let rows: Vec<RunRow> = runs.iter().map(run_row).collect();
             out!("{}", format_table(&rows, output_width()));
+            if has_more {
+                print_more_exist("runs", args.limit);
+            }
         }
     }
     Ok(exit_code::VERIFIED)
+}
+
+/// Prints that older runs or tasks are not shown.
+pub(super) fn print_more_exist(what: &str, limit: usize) {
+    print_notice(&format!(
+        "only the newest {limit} {what} are shown; use --limit to show more"
+    ));
 }
 
 fn run_row(run: &RunSummary) -> RunRow {

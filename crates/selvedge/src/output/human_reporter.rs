@@ -345,7 +345,8 @@ impl Observer for HumanReporter<'_> {
 
 impl Reporter for HumanReporter<'_> {
     fn report_run_end(&self, run: &Run) {
-        print_verdict(self.reports, &format_verdict(run));
+        let verdict = format_verdict(run) + &format_history_command(run);
+        print_verdict(self.reports, &verdict);
     }
 
     fn report_plan_event(&self, envelope: &Envelope, plan: &Plan) {
@@ -435,12 +436,25 @@ pub(crate) fn format_verdict(run: &Run) -> String {
         text += &format!("  {} {warning}\n", style::warning("note:"));
     }
     let short = run.run_id.short();
-    let (label, command) = if outcome == Outcome::Interrupted {
-        ("next:", "resume")
+    let next = if outcome == Outcome::Interrupted {
+        Some(format!("selvedge resume {short}"))
+    } else if run.review.is_some() {
+        Some(format!(
+            "selvedge review {short} --accept, or --reject --reason TEXT"
+        ))
     } else {
-        ("history:", "show")
+        None
     };
-    text + &format!("  {} selvedge {command} {short}\n", style::dim(label))
+    if let Some(next) = next {
+        text += &format!("  {} {next}\n", style::dim("next:"));
+    }
+    text
+}
+
+/// The command that shows the details of a run.
+fn format_history_command(run: &Run) -> String {
+    let short = run.run_id.short();
+    format!("  {} selvedge show {short}\n", style::dim("history:"))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{fetch_task, fetch_task_page, find_task, fold_journal, plan, reject_dir, short_id};
 use crate::cli::{ListArgs, ShowArgs, WorkersArgs};
-use crate::commands::show;
+use crate::commands::{list::print_more_exist, show};
 use crate::error::CliError;
 use crate::hub_client::HubClient;
 use crate::output::run_details::{self, DetailOptions};
@@ -36,6 +36,7 @@ pub(super) async fn list(hub: &HubClient, args: &ListArgs) -> Result<u8, CliErro
             break;
         }
     }
+    let has_more = cursor.is_some() || rows.len() > args.limit;
     rows.truncate(args.limit);
     match args.format {
         OutputFormat::Json => print::print_json(&rows.iter().map(list_row).collect::<Vec<_>>()),
@@ -46,6 +47,9 @@ pub(super) async fn list(hub: &HubClient, args: &ListArgs) -> Result<u8, CliErro
         OutputFormat::Human => {
             out!("{}", format_tasks(&rows));
             print_reached_limits(&rows);
+            if has_more {
+                print_more_exist("tasks", args.limit);
+            }
         }
     }
     Ok(exit_code::VERIFIED)
