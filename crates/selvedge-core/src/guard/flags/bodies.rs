@@ -10,7 +10,7 @@ use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage;
 use super::Flag;
 use super::change::{ChangedLines, end_of_block};
-use super::functions::indentation;
+use super::functions::{MAX_LINES_ABOVE, indentation};
 use crate::model::{FindingKind, FindingSeverity};
 
 static EQUALITY: Pattern = Pattern::new(concat!(
@@ -333,7 +333,7 @@ pub(super) fn enclosing_line(code: &[String], line: usize) -> Option<usize> {
     let is_outside = |at: &usize| {
         !code[*at].trim().is_empty() && indentation(&code[*at]) < indentation(&code[line])
     };
-    (0..line).rev().find(is_outside)
+    (0..line).rev().take(MAX_LINES_ABOVE).find(is_outside)
 }
 
 /// Whether an equality is that of a class whose objects have no content, and asks for that class: all of them are equal.

@@ -81,6 +81,12 @@ static CHOOSES: Pattern = Pattern::new(r"\b(?:if|issubclass|isinstance|match)\b"
 
 pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     let code = &file.new.code;
+    let is_python = file.language == Python;
+    let had_exit = is_python && file.had(&EXIT);
+    let has_new = |header: usize, end: usize| {
+        let next = added.partition_point(|line| *line < header);
+        added.get(next).is_some_and(|line| *line < end)
+    };
     let is_constant = |line: &usize| {
         let mut answers = ANSWERS.iter().filter(|it| it.language == file.language);
         answers.any(|it| {
@@ -88,26 +94,26 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
                 && body_of(file, *line).is_some_and(|(end, body)| {
                     it.answers.contains(&&*answer_of(&body))
                         && (!ORDER.is_match(&code[*line]) || is_of_other_class(code, *line))
-                        && added.iter().any(|added| (*line..end).contains(added))
+                        && has_new(*line, end)
                 })
         })
     };
     let swallows = |line: &usize| {
-        file.language == Python
+        is_python
             && EXIT.is_match(&code[*line])
             && body_of(file, *line).is_some_and(|(end, body)| {
                 body.trim_end().ends_with("return True")
                     && !CHOOSES.is_match(&body)
-                    && added.iter().any(|added| (*line..end).contains(added))
+                    && has_new(*line, end)
             })
     };
     // A context that let exceptions through before.
     let swallows_now = |line: &usize| {
-        file.language == Python
-            && file.had(&EXIT)
+        had_exit
             && EXIT.is_match(&code[*line])
             && body_of(file, *line).is_some_and(|(end, _)| {
-                let mut new = added.iter().filter(|it| (*line..end).contains(it));
+                let first = added.partition_point(|it| it < line);
+                let mut new = added[first..].iter().take_while(|it| **it < end);
                 new.any(|line| {
                     let answer = code[*line].trim().strip_prefix("return ");
                     answer.is_some_and(|it| {

@@ -208,6 +208,9 @@ fn ends_of_blocks(code: &[String]) -> Vec<usize> {
     ends
 }
 
+/// Lines above another one that are searched for what surrounds it, so that the time is linear for any input.
+pub(super) const MAX_LINES_ABOVE: usize = 5_000;
+
 pub(super) fn indentation(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }

@@ -12,6 +12,7 @@ use super::super::text::SourceLanguage::{
 };
 use super::Flag;
 use super::change::ChangedLines;
+use super::functions::MAX_LINES_ABOVE;
 use super::rules::is_entry;
 use crate::model::{FindingKind, FindingSeverity};
 
@@ -423,7 +424,7 @@ fn enclosing_function<'f>(file: &'f ChangedLines<'_>, line: usize) -> Option<&'f
     let indent = |code: &str| code.len() - code.trim_start().len();
     let own = indent(file.new.code.get(line)?);
     let above = file.new.code.get(..=line)?.iter().enumerate().rev();
-    for (index, code) in above {
+    for (index, code) in above.take(MAX_LINES_ABOVE) {
         if code.trim().is_empty() || (index < line && indent(code) >= own) {
             continue;
         }

@@ -1,5 +1,8 @@
 //! Tricks that a single line shows, as a table of rules.
 
+use std::cell::LazyCell;
+use std::collections::BTreeSet;
+
 use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage::{
     self, C, Curly, Elixir, Go, JavaScript, Php, Python, Ruby, Rust, Shell,
@@ -7,6 +10,7 @@ use super::super::text::SourceLanguage::{
 use super::Flag;
 use super::bodies::enclosing_line;
 use super::change::ChangedLines;
+use super::functions::MAX_LINES_ABOVE;
 use crate::model::{FindingKind, FindingSeverity};
 
 /// The files to which a rule applies.
@@ -279,9 +283,9 @@ fn optional_runner(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     }
     let code = |line: usize| file.new.code.get(line).map_or("", String::as_str);
     let is_optional = |line: &&usize| {
-        let above = (0..**line).rev().map(code).find(|it| !it.trim().is_empty());
+        let above = || (0..**line).rev().map(code).find(|it| !it.trim().is_empty());
         IMPORT.is_match(code(**line))
-            && above.is_some_and(|above| above.trim() == "try:")
+            && above().is_some_and(|above| above.trim() == "try:")
             && !file.is_test_line(**line)
     };
     flag_lines(FindingKind::TestDetection, added.iter().filter(is_optional))
@@ -320,7 +324,7 @@ fn unusual_exits(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     }
     let has_fork = has(&FORK);
     let is_in_thread = |line: usize| {
-        let mut above = (0..line).rev().map(code);
+        let mut above = (0..line).rev().take(MAX_LINES_ABOVE).map(code);
         let head = above.find(|it| it.contains('(') && !it.starts_with([' ', '\t']));
         head.is_some_and(|head| THREAD_FUNCTION.is_match(head))
     };
@@ -346,6 +350,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     flags.extend(optional_runner(file, added));
     flags.extend(process_numbers(file, added));
     flags.extend(doubles(file, added));
+    let successes = LazyCell::new(|| names_of_success(&file.new.code));
     for rule in RULES.iter().filter(|rule| rule.language == file.language) {
         for &line in added {
             let holds = !file.is_test_line(line) && (rule.scope == Sources || !is_entry);
@@ -356,7 +361,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
             let matches = view.get(line).is_some_and(|line| {
                 rule.pattern.is_match(line)
                     || rule.kind == FindingKind::EarlyExit
-                        && with_named_success(file, line)
+                        && with_named_success(&successes, line)
                             .is_some_and(|line| rule.pattern.is_match(&line))
             });
             let is_usual = match rule.kind {
@@ -378,23 +383,35 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
 }
 
 /// The line with `0` in place of the name of an exit status that is 0 wherever the file assigns it: `exit(DONE)`.
-fn with_named_success(file: &ChangedLines<'_>, line: &str) -> Option<String> {
+fn with_named_success(successes: &BTreeSet<&str>, line: &str) -> Option<String> {
     static EXIT: Pattern =
         Pattern::new(r"(?i)(?:exit\w*|halt)!?\s*[( ]\s*((?:\w+(?:::|\.))*([a-z_]\w*))\s*(?:\)|$)");
-    static ASSIGNED: Pattern =
-        Pattern::new(r"\b(\w+)\b(?:\s*:\s*\w+|\s+\w+)?\s*:?=\s*([^=\s;,)]+)");
     let found = EXIT.regex()?.captures(line)?;
     let (status, name) = (found.get(1)?, &found[2]);
-    let assigned = ASSIGNED.regex()?;
-    let lines = file.new.code.iter();
-    let mut values = lines
-        .flat_map(|line| assigned.captures_iter(line))
-        .filter(|found| &found[1] == name)
-        .map(|found| found[2].to_owned())
-        .peekable();
-    values.peek()?;
-    let is_success = values.all(|value| value == "0");
+    let is_success = successes.contains(name);
     is_success.then(|| format!("{}0{}", &line[..status.start()], &line[status.end()..]))
+}
+
+/// The names that are 0 wherever code assigns them.
+fn names_of_success(code: &[String]) -> BTreeSet<&str> {
+    static ASSIGNED: Pattern =
+        Pattern::new(r"\b(\w+)\b(?:\s*:\s*\w+|\s+\w+)?\s*:?=\s*([^=\s;,)]+)");
+    let lines = code.iter().filter(|line| line.contains('='));
+    let assigned = ASSIGNED.regex().map(|regex| {
+        lines.flat_map(|line| {
+            let found = regex.captures_iter(line);
+            found.filter_map(|found| Some((found.get(1)?.as_str(), found.get(2)?.as_str())))
+        })
+    });
+    let (zero, other): (Vec<_>, Vec<_>) = assigned
+        .into_iter()
+        .flatten()
+        .partition(|(_, value)| *value == "0");
+    let mut names: BTreeSet<&str> = zero.into_iter().map(|(name, _)| name).collect();
+    for (name, _) in other {
+        names.remove(name);
+    }
+    names
 }
 
 /// An exit of Go's code that runs while the package is loaded, before the tests: any status is that of the tests then.
@@ -407,12 +424,12 @@ fn exits_while_loading(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     }
     let code = |line: usize| file.new.code.get(line).map_or("", String::as_str);
     let is_exit = |line: &&usize| {
-        let declaration = (0..=**line)
-            .rev()
-            .map(code)
-            .find(|it| DECLARATION.is_match(it));
+        let declaration = || {
+            let mut above = (0..=**line).rev().take(MAX_LINES_ABOVE).map(code);
+            above.find(|it| DECLARATION.is_match(it))
+        };
         EXIT.is_match(code(**line))
-            && declaration.is_some_and(|it| LOADED.is_match(it))
+            && declaration().is_some_and(|it| LOADED.is_match(it))
             && !file.is_test_line(**line)
     };
     flag_lines(FindingKind::EarlyExit, added.iter().filter(is_exit))
@@ -467,16 +484,13 @@ fn test_headers(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
     if file.language != C {
         return Vec::new();
     }
+    let definitions = file.new.code.iter().filter(|line| line.contains("define"));
+    let defined: BTreeSet<&str> = definitions.flat_map(|it| it.split_whitespace()).collect();
     let is_foreign = |line: &&usize| {
         let code = file.new.code.get(**line).map_or("", String::as_str);
         let found = GUARD.regex().and_then(|regex| regex.captures(code));
-        let guard = found.and_then(|found| Some(found.get(1)?.as_str().to_owned()));
-        guard.is_some_and(|guard| {
-            let mut code = file.new.code.iter();
-            !code.any(|line| {
-                line.contains("define") && line.split_whitespace().any(|word| word == guard)
-            })
-        })
+        let guard = found.and_then(|found| found.get(1));
+        guard.is_some_and(|guard| !defined.contains(guard.as_str()))
     };
     let lines = added.iter().filter(is_foreign);
     let what = describe_kind(FindingKind::TestDetection);

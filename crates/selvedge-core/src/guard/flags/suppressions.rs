@@ -6,6 +6,7 @@ use super::super::pattern::Pattern;
 use super::super::text::{SourceLanguage, language};
 use super::Flag;
 use super::change::ChangedLines;
+use super::functions::MAX_LINES_ABOVE;
 use crate::model::{FindingKind, FindingSeverity};
 
 /// A diagnostic that a linter or a type checker reported before the attempt.
@@ -101,7 +102,8 @@ fn declarations(file: &ChangedLines<'_>, added: &[usize], quoted: &BTreeSet<&str
         return Vec::new();
     };
     let is_ambient = |line: usize| {
-        let above = (0..=line).rev().filter(|it| !code(*it).trim().is_empty());
+        let above = (0..=line).rev().take(MAX_LINES_ABOVE);
+        let above = above.filter(|it| !code(*it).trim().is_empty());
         let mut inner = usize::MAX;
         for other in above {
             if indent(other) < inner || other == line {
