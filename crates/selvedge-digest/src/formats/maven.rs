@@ -19,6 +19,10 @@ static GOAL: LinePattern = LinePattern::new(
     r"^Failed to execute goal (?:(?P<goal>\S+) (?:\([^()]*\) )?)?on project (?P<id>[^\s:]+): (?P<message>.*?)(?: -> \[Help \d+\])?$",
 );
 
+static PLUGIN: LinePattern = LinePattern::new(
+    r"^(?P<message>Plugin \S+ or one of its dependencies could not be resolved\b.*?)(?: -> \[Help \d+\])?$",
+);
+
 /// Beginnings of the advice at the end of every failed build.
 const HELP: [&str; 5] = [
     "To see the full stack",
@@ -93,6 +97,14 @@ impl MavenFormat {
         }
         if HELP.iter().any(|start| rest.starts_with(start)) {
             return BlockStep::End(LineClaim::Suppress);
+        }
+        if let Some(plugin) = PLUGIN.captures_prefixed(rest, "Plugin ") {
+            return BlockStep::Whole(FailureBuilder::captured(
+                FailureKind::Infra,
+                TOOL,
+                &plugin,
+                line,
+            ));
         }
         // Without a place, the line has no number after a bracket.
         let bracket = rest

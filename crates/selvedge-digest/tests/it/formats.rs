@@ -293,6 +293,7 @@ recorded! {
     maven_testng => 1,
     maven_compile => 1,
     maven_syntax => 1,
+    maven_plugin => 1,
     maven_resolve => 1,
     maven_pom => 1,
     ant_junit => 1,

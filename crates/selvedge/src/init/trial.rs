@@ -205,7 +205,13 @@ pub(crate) fn explain_failure(report: &CheckReport, max_lines: usize) -> Vec<Str
         let has_subject = file.map_or(is_test, |file| !is_settings_file(file));
         has_subject && failure.source != FailureSource::Fallback
     };
-    if let Some(failure) = report.failures.iter().find(is_read) {
+    // What a package manager or a build tool could not do has no place.
+    let is_infra = |failure: &&Failure| {
+        failure.kind == FailureKind::Infra && failure.source != FailureSource::Fallback
+    };
+    let mut failures = report.failures.iter();
+    let read = failures.clone().find(is_read);
+    if let Some(failure) = read.or_else(|| failures.find(is_infra)) {
         let excerpt = failure.excerpt.as_deref().unwrap_or_default().lines();
         let further =
             excerpt.filter(|line| !line.trim().is_empty() && !line.contains(&failure.summary));
