@@ -71,8 +71,8 @@ const GATE_PACKAGES: [&str; 6] = [
     "opencode-linux-x64",
 ];
 
-/// Scenarios that the short form leaves out for all agents but some: what ends or judges a session is one program of
-/// ours, and the success of an agent that takes long to start is the end of its `fail_then_fix`.
+/// Scenarios that the short form leaves out for agents that take long to start: what ends, judges or repeats a session is
+/// one program of ours, which the other agents play, and the success of an agent is the end of its `fail_then_fix`.
 const REPEATED: [(&str, &[&str], &[&str]); 4] = [
     (
         "agents",
@@ -87,7 +87,14 @@ const REPEATED: [(&str, &[&str], &[&str]); 4] = [
     ),
     (
         "agents",
-        &["hang", "killed", "success"],
+        &[
+            "hang",
+            "judge",
+            "killed",
+            "overloaded",
+            "success",
+            "turn_limit",
+        ],
         &["aider", "mini", "opencode", "qwen"],
     ),
     ("agents", &["hang", "killed"], &["gemini"]),

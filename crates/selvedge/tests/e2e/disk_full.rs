@@ -8,7 +8,7 @@ const SCRIPT: &str = r#"set -e
 mkdir -p "$XDG_STATE_HOME"
 mount -t tmpfs -o size=3m tmpfs "$XDG_STATE_HOME"
 set +e
-"$SELVEDGE" run x --agent-cmd 'cp README notes' --check 'head -c 50000000 /dev/zero' --format json
+"$SELVEDGE" run x --agent-cmd 'cp README notes' --check 'head -c 5000000 /dev/zero' --format json
 echo "full: $?"
 mount -t tmpfs -o remount,size=200m tmpfs "$XDG_STATE_HOME"
 "$SELVEDGE" resume --format json

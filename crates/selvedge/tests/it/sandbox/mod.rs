@@ -65,15 +65,6 @@ macro_rules! in_containers {
 }
 pub(crate) use in_containers;
 
-/// Defines tests on the backends that support a verification room.
-macro_rules! in_rooms {
-    ($($name:ident),+ $(,)?) => {
-        crate::sandbox::behind!(bubblewrap, bubblewrap, $($name),+);
-        crate::sandbox::in_containers!(podman, Podman, $($name),+);
-    };
-}
-pub(crate) use in_rooms;
-
 /// Defines tests on every backend, and with the profile `strict` on those without containers.
 macro_rules! on_all_profiles {
     ($($name:ident),+ $(,)?) => {
