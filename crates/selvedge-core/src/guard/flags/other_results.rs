@@ -1,13 +1,14 @@
 //! Two results for the same arguments: a function computes something else by a question that has nothing to do with its
 //! arguments or its object, and its previous result is the other answer. What runs the tests can be the question.
 
+use std::cell::LazyCell;
 use std::collections::BTreeSet;
 
 use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage::{self, Curly, Go, JavaScript, Php, Python, Ruby, Rust};
 use super::Flag;
 use super::change::ChangedLines;
-use super::functions::{Function, Functions, indentation, words};
+use super::functions::{Function, Functions, MAX_LINES_ABOVE, indentation, words};
 use super::rules::is_entry;
 use crate::model::{FindingKind, FindingSeverity};
 
@@ -75,12 +76,13 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
             && !shares_a_name(&choice);
         is_choice.then_some((line, choice, function))
     };
+    let known = LazyCell::new(|| KnownNames::of(code));
     let mut examined = 0;
     let depends = |(line, choice, function): &(usize, Choice<'_>, &Function<'_>)| {
         examined += 1;
         examined > MAX_CHOICES
             || (choice.results.iter().any(|result| was_result(file, result))
-                && is_foreign(file, function, *line, choice.question))
+                && is_foreign(file, function, *line, choice.question, &known))
     };
     let choices = added.iter().filter_map(|line| choice_at(*line));
     let lines = choices.filter(depends).map(|(line, ..)| line);
@@ -189,6 +191,7 @@ fn is_foreign(
     function: &Function<'_>,
     line: usize,
     question: &str,
+    known: &KnownNames<'_>,
 ) -> bool {
     let code = &file.new.code;
     let mut own: BTreeSet<&str> = function.parameters.clone();
@@ -197,7 +200,8 @@ fn is_foreign(
         .map(|line| &code[line])
         .find(|text| !text.trim().is_empty())
         .map_or(0, |text| indentation(text));
-    for text in &code[(function.header + 1).min(line)..line] {
+    let above = (function.header + 1).max(line.saturating_sub(MAX_LINES_ABOVE));
+    for text in &code[above.min(line)..line] {
         let is_nested = indentation(text) > base;
         if is_nested || words(text).any(|word| own.contains(word)) || text.contains('@') {
             own.extend(assigned(text));
@@ -210,7 +214,6 @@ fn is_foreign(
         }
     }
     let text = file.new.text.get(line).map_or("", String::as_str);
-    let is_known = |name: &str| is_constant_or_import(code, name);
     let names: Vec<&str> = words(question).collect();
     if names.is_empty()
         || question.contains('@')
@@ -222,7 +225,7 @@ fn is_foreign(
     // Ruby's global variables are those of the whole program.
     let is_global = file.language == Ruby && question.contains('$');
     let is_existence =
-        !is_global && EXISTENCE.is_match(question) && names.iter().all(|name| is_known(name));
+        !is_global && EXISTENCE.is_match(question) && names.iter().all(|name| known.contains(name));
     !is_existence && !names.iter().any(|name| own.contains(name))
 }
 
@@ -234,33 +237,52 @@ fn assigned(text: &str) -> Vec<&str> {
     words(if is_binding { text } else { target }).collect()
 }
 
-/// Whether a name is that of a module, or of a constant that nothing computes.
-fn is_constant_or_import(code: &[String], name: &str) -> bool {
-    static IMPORT: Pattern = Pattern::new(r"\b(?:import|require|use|from)\b");
-    let is_operator = matches!(
-        name,
-        "not" | "is" | "None" | "null" | "undefined" | "nil" | "nullptr" | "NULL" | "and" | "or"
-    );
-    let is_upper = name
-        .chars()
-        .all(|it| it.is_uppercase() || it == '_' || it.is_numeric());
-    let defined: Vec<&String> = code
-        .iter()
-        .filter(|line| {
-            words(line)
-                .next()
-                .is_some_and(|it| it == name || is_declaration(it))
-        })
-        .filter(|line| words(line.split('=').next().unwrap_or("")).any(|word| word == name))
-        .collect();
-    let is_imported = code
-        .iter()
-        .any(|line| IMPORT.is_match(line) && words(line).any(|word| word == name));
-    let is_plain = |line: &&String| {
-        let value = line.split_once('=').map_or("", |(_, value)| value);
-        !value.contains(['(', '<', '>', '['])
-    };
-    is_operator || is_imported || (is_upper && defined.iter().all(is_plain))
+/// The names of a source that do not depend on a run: those of modules, and of constants that nothing computes.
+struct KnownNames<'c> {
+    imported: BTreeSet<&'c str>,
+    computed: BTreeSet<&'c str>,
+}
+
+impl<'c> KnownNames<'c> {
+    fn of(code: &'c [String]) -> Self {
+        static IMPORT: Pattern = Pattern::new(r"\b(?:import|require|use|from)\b");
+        let (mut imported, mut computed) = (BTreeSet::new(), BTreeSet::new());
+        for line in code {
+            if IMPORT.is_match(line) {
+                imported.extend(words(line));
+            }
+            let (target, value) = line.split_once('=').unwrap_or((line, ""));
+            if value.contains(['(', '<', '>', '[']) {
+                let mut names = words(target).peekable();
+                if names.peek().is_some_and(|first| is_declaration(first)) {
+                    computed.extend(names);
+                } else {
+                    computed.extend(names.next());
+                }
+            }
+        }
+        Self { imported, computed }
+    }
+
+    fn contains(&self, name: &str) -> bool {
+        let is_operator = matches!(
+            name,
+            "not"
+                | "is"
+                | "None"
+                | "null"
+                | "undefined"
+                | "nil"
+                | "nullptr"
+                | "NULL"
+                | "and"
+                | "or"
+        );
+        let is_upper = name
+            .chars()
+            .all(|it| it.is_uppercase() || it == '_' || it.is_numeric());
+        is_operator || self.imported.contains(name) || (is_upper && !self.computed.contains(name))
+    }
 }
 
 fn is_declaration(word: &str) -> bool {
