@@ -364,12 +364,12 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
                         && with_named_success(&successes, line)
                             .is_some_and(|line| rule.pattern.is_match(&line))
             });
-            let is_usual = match rule.kind {
+            let is_usual = || match rule.kind {
                 FindingKind::EarlyExit => is_usual_exit(file, line),
                 FindingKind::TestDetection => is_choice_of_output(file, line, &rule.pattern),
                 _ => false,
             };
-            if holds && matches && !is_usual && !is_typing_import(file, line) {
+            if holds && matches && !is_usual() && !is_typing_import(file, line) {
                 flags.push(Flag::new(
                     Some(line),
                     rule.kind,
