@@ -41,7 +41,9 @@ function f(g) { try { g(); } catch (e) {
 ";
 
 fn inspection(criterion: &mut Criterion) {
-    let protection = Protection::new(&[], &[]).expect("no globs are valid globs");
+    let Ok(protection) = Protection::new(&[], &[]) else {
+        return;
+    };
     let mut group = criterion.benchmark_group("guard");
     group.sample_size(10);
     for (name, path, before, repeated) in [
