@@ -63,7 +63,7 @@ const UNEQUAL: &str = r"\breturn\s+(?:[Ff]alse|NotImplemented)\b|\braise\b|\bthr
 const BOUND: &str = r"\bNAME\s+(?:instanceof|is)\s+(?:final\s+)?[\w.<>?]+(?:\s+(\w+)|\s*\()";
 
 /// So many new equalities of a file are examined; one more is a flag without that.
-const MAX_EQUALITIES: usize = 1000;
+const MAX_EQUALITIES: usize = 200;
 /// Lines of a body that are read.
 const MAX_BODY: usize = 1000;
 

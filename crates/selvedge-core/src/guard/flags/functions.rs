@@ -172,8 +172,8 @@ fn ends_by_indentation(language: SourceLanguage, code: &[String]) -> Vec<usize> 
             {
                 ends[last] = end;
             }
+            open.push(line);
         }
-        open.push(line);
     }
     ends
 }
@@ -219,4 +219,30 @@ pub(super) fn indentation(line: &str) -> usize {
 pub(super) fn words(code: &str) -> impl Iterator<Item = &str> {
     code.split(|it: char| !it.is_alphanumeric() && it != '_')
         .filter(|word| word.starts_with(|it: char| it.is_alphabetic() || it == '_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_end_where_the_next_one_begins_after_a_blank_line() {
+        let method = |n: usize| format!("    def f{n}(self, a):\n        return a\n\n");
+        let source = "class A:\n".to_owned() + &(0..40).map(method).collect::<String>();
+        let code: Vec<String> = source.lines().map(str::to_owned).collect();
+        let functions = Functions::of(SourceLanguage::Python, &code);
+        assert_eq!(functions.iter().count(), 40);
+        let last = functions.around(code.len() - 2).map(|it| it.name);
+        assert_eq!(last, Some("f39"));
+        assert!(functions.iter().all(|it| it.end - it.header <= 3));
+    }
+
+    #[test]
+    fn functions_in_braces_end_with_their_block() {
+        let source = "function f(a) {\n  if (a) { b(); }\n}\n\nfunction g(c)\n{\n  d();\n}\n";
+        let code: Vec<String> = source.lines().map(str::to_owned).collect();
+        let functions = Functions::of(SourceLanguage::JavaScript, &code);
+        let found: Vec<_> = functions.iter().map(|it| (it.name, it.end)).collect();
+        assert_eq!(found, [("f", 3), ("g", 8)]);
+    }
 }
