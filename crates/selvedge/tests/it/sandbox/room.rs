@@ -481,42 +481,37 @@ fn room_is_surveyed_only_after_changes(fixture: &SandboxFixture) {
     }
 }
 
-// What a room contains does not depend on the backend that mounts it.
-super::behind!(
-    bubblewrap,
-    bubblewrap,
-    room_has_no_planted_build_output,
-    room_is_reset_between_runs_of_checks,
-    room_keeps_modification_times,
-    room_restores_ignored_files_with_their_times,
-    room_shows_original_tests_as_committed,
-    room_omits_folders_of_added_tests,
-    room_omits_large_ignored_files_of_the_attempt,
-    room_failure_names_missing_ignored_files,
-    room_does_not_inherit_files_from_the_last_room,
-    room_copies_tools_that_checks_write,
-    init_copies_tools_that_checks_write,
-    room_replaces_a_folder_with_build_output,
-    room_resets_caches_of_build_results,
-    room_protects_the_workspace_from_checks,
-    room_shows_git_state_of_the_workspace,
-    room_does_not_follow_planted_links,
-    room_discards_writes_of_checks,
-    room_runs_setup,
-);
-// How it is mounted does.
-super::in_containers!(
-    podman,
-    Podman,
-    room_copies_tools_that_checks_write,
-    init_copies_tools_that_checks_write,
-    room_replaces_a_folder_with_build_output,
-    room_resets_caches_of_build_results,
-    room_protects_the_workspace_from_checks,
-    room_shows_git_state_of_the_workspace,
-    room_does_not_follow_planted_links,
-    room_discards_writes_of_checks,
-    room_runs_setup,
+/// Defines tests of what a room contains, which does not depend on the backend, and of how it is mounted, which does.
+macro_rules! in_rooms {
+    (contents: [$($content:ident),+ $(,)?], mounts: [$($mount:ident),+ $(,)?]) => {
+        super::behind!(bubblewrap, bubblewrap, $($content,)+ $($mount),+);
+        super::in_containers!(podman, Podman, $($mount),+);
+    };
+}
+
+in_rooms!(
+    contents: [
+        room_has_no_planted_build_output,
+        room_is_reset_between_runs_of_checks,
+        room_keeps_modification_times,
+        room_restores_ignored_files_with_their_times,
+        room_shows_original_tests_as_committed,
+        room_omits_folders_of_added_tests,
+        room_omits_large_ignored_files_of_the_attempt,
+        room_failure_names_missing_ignored_files,
+        room_does_not_inherit_files_from_the_last_room,
+    ],
+    mounts: [
+        room_copies_tools_that_checks_write,
+        init_copies_tools_that_checks_write,
+        room_replaces_a_folder_with_build_output,
+        room_resets_caches_of_build_results,
+        room_protects_the_workspace_from_checks,
+        room_shows_git_state_of_the_workspace,
+        room_does_not_follow_planted_links,
+        room_discards_writes_of_checks,
+        room_runs_setup,
+    ]
 );
 // Containers do not show what is around the workspace.
 super::behind!(around, bubblewrap, room_of_a_subfolder_shows_the_repository);
