@@ -44,7 +44,7 @@ pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
             let rows: Vec<RunRow> = runs.iter().map(run_row).collect();
             out!("{}", format_table(&rows, output_width()));
             if has_more {
-                print_more_exist("runs", args.limit);
+                print_more_exist("runs");
             }
         }
     }
@@ -52,9 +52,9 @@ pub(super) fn run(args: &ListArgs) -> Result<u8, CliError> {
 }
 
 /// Prints that older runs or tasks are not shown.
-pub(super) fn print_more_exist(what: &str, limit: usize) {
+pub(super) fn print_more_exist(what: &str) {
     print_notice(&format!(
-        "only the newest {limit} {what} are shown; use --limit to show more"
+        "older {what} are not shown; use --limit to show more"
     ));
 }
 

@@ -48,7 +48,7 @@ pub(super) async fn list(hub: &HubClient, args: &ListArgs) -> Result<u8, CliErro
             out!("{}", format_tasks(&rows));
             print_reached_limits(&rows);
             if has_more {
-                print_more_exist("tasks", args.limit);
+                print_more_exist("tasks");
             }
         }
     }
