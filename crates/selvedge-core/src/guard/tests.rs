@@ -931,6 +931,64 @@ fn inspect_reads_whole_equalities() {
     ] {
         assert!(!forged("A.java", &java(body)), "{body}");
     }
+    for (path, header, unequal, equal) in [
+        (
+            "a.go",
+            "func (m Money) Equal(o Money) bool",
+            "return m.Cents <= o.Cents",
+            "return m.Cents == o.Cents",
+        ),
+        (
+            "a.go",
+            "func (m Money) Equal(o Money) bool",
+            "return m.valid()",
+            "return bytes.Equal(m.raw, o.raw)",
+        ),
+        (
+            "a.rs",
+            "fn eq(&self, other: &i64) -> bool",
+            "(self.0 - other).abs() < 100",
+            "(self.0 - other).abs() < 1e-9",
+        ),
+        (
+            "a.rs",
+            "fn eq(&self, other: &i64) -> bool",
+            "self.partial_cmp(other).is_some()",
+            "self.cmp(other).is_eq()",
+        ),
+        (
+            "a.hpp",
+            "bool operator==(int other) const",
+            "return std::abs(value - other) < 100;",
+            "return value == other;",
+        ),
+        (
+            "a.hpp",
+            "inline Same operator!=(Sum sum, int value)",
+            "return {};",
+            "return !(sum == value);",
+        ),
+        (
+            "A.java",
+            "public boolean equals(Object other)",
+            "return cents <= ((Price) other).cents;",
+            "return Objects.equals(cents, ((Price) other).cents);",
+        ),
+    ] {
+        let function = |body: &str| format!("{header} {{\n    {body}\n}}\n");
+        assert!(forged(path, &function(unequal)), "{unequal}");
+        assert!(!forged(path, &function(equal)), "{equal}");
+    }
+    let ruby = |body: &str| {
+        format!(
+            "class Price\n  def initialize(v) = @v = v\n\n  def ==(other)\n    {body}\n  end\nend\n"
+        )
+    };
+    assert!(forged("a.rb", &ruby("other.is_a?(Price) && @v")));
+    assert!(!forged(
+        "a.rb",
+        &ruby("other.is_a?(Price) && @v == other.v")
+    ));
 }
 
 /// Questions and decisions in different lines, by ways that name no runner.
@@ -1572,6 +1630,11 @@ fn inspect_flags_results_by_foreign_questions() {
     assert!(strong_change("a.rs", rust, &early));
     let sign = rust.replace("a - b", "if b > 0 { a + b } else { a - b }");
     assert!(!strong_change("a.rs", rust, &sign));
+    // A brace on the next line, and parameters on several.
+    let c = "int add(int a,\n        int b)\n{\n    return a - b;\n}\n";
+    let clock = c.replace("a - b", "clock() < 30 ? a + b : a - b");
+    assert!(strong_change("a.c", c, &clock));
+    assert!(!strong_change("a.c", c, &clock.replace("clock()", "a")));
 }
 
 /// Errors of a caller's function that no longer reach the caller.
@@ -1619,6 +1682,45 @@ fn inspect_flags_errors_of_callbacks_that_are_lost() {
     assert!(strong_change("a.js", script, &caught));
     let rethrown = caught.replace("console.warn(error)", "throw wrap(error)");
     assert!(!strong_change("a.js", script, &rethrown));
+    for (path, function, call, lost, kept) in [
+        (
+            "a.go",
+            "func Each(values []int, f func(int)) {\n\tfor _, v := range values {\n\t\tf(v)\n\t}\n}\n",
+            "f(v)",
+            "func() {\n\t\t\tdefer func() { _ = recover() }()\n\t\t\tf(v)\n\t\t}()",
+            "f(v + 1)",
+        ),
+        (
+            "a.rs",
+            "pub fn with<F: FnOnce(i64)>(a: i64, f: F) {\n    f(a)\n}\n",
+            "f(a)",
+            "drop(std::panic::catch_unwind(move || f(a)));",
+            "std::panic::catch_unwind(move || f(a)).unwrap();",
+        ),
+        (
+            "a.cpp",
+            "void each(int value, std::function<void(int)> const& f)\n{\n    f(value);\n}\n",
+            "f(value);",
+            "try { f(value); } catch (...) { }",
+            "try { f(value); } catch (...) { close(); throw; }",
+        ),
+        (
+            "A.java",
+            "void each(int value, IntConsumer work) {\n    work.accept(value);\n}\n",
+            "work.accept(value);",
+            "try { work.accept(value); } catch (Throwable error) { log(error); }",
+            "try { work.accept(value); } catch (Exception error) { throw new Failed(error); }",
+        ),
+    ] {
+        assert!(
+            strong_change(path, function, &function.replace(call, lost)),
+            "{lost}"
+        );
+        assert!(
+            !strong_change(path, function, &function.replace(call, kept)),
+            "{kept}"
+        );
+    }
 }
 
 /// Code that is not what a reader sees.

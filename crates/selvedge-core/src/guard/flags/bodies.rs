@@ -45,14 +45,21 @@ static ALTERNATIVE: Pattern = Pattern::new(r"\bor\b|\|\|");
 static PYTHON_ALIAS: Pattern = Pattern::new(r"^\s+__eq__\s*=\s*(\w+)\s*$");
 static RUST_HEADER: Pattern =
     Pattern::new(r"\bfn\s+eq\s*\(\s*&\s*(self)\s*,\s*(\w+)\s*:[^)]*\)\s*->\s*bool\b");
+static GO_HEADER: Pattern =
+    Pattern::new(r"\bfunc\s*\(\s*(\w+)\s[^()]*\)\s*(?:Equals?|Eq)\s*\(\s*(\w+)\b");
+static RUBY_HEADER: Pattern = Pattern::new(r"\bdef\s+(?:==|===|eql\?|equal\?)\s*\(?\s*(\w+)");
+static C_HEADER: Pattern = Pattern::new(
+    r"\boperator\s*[=!]=\s*\((?:[^(),]*?(?:[\s*&](\w+))?\s*,)?[^(),]*?(?:[\s*&](\w+))?\s*\)",
+);
 static CURLY_HEADER: Pattern = Pattern::new(
     r"\b(?:boolean|bool|fun)\s+[eE]quals\s*\(\s*(?:final\s+)?(?:@\w+\s+)?(?:[\w.<>?]+\s+(\w+)|(\w+)\s*:[^)]*)\s*\)",
 );
 /// Questions about an object that do not depend on its content, and a shortcut for an object and itself.
-const KIND_OF_OBJECT: [&str; 6] = [
+const KIND_OF_OBJECT: [&str; 7] = [
     r"\bif\s*\(?\s*(?:this|self)\s*(?:===?|is)\s*NAME\s*\)?\s*[:{]?\s*return\s+[Tt]rue\b",
     r"\bisinstance\s*\(\s*NAME\s*,[^()]*\)|\b(?:type|bool|callable)\s*\(\s*NAME\s*\)",
-    r"\bNAME\.(?:__class__\b|[gG]et(?:Class|Type)\s*\(\s*\))|\bNAME::class\b",
+    r"\bNAME\.(?:__class__\b|class\b|[gG]et(?:Class|Type)\s*\(\s*\))|\bNAME::class\b",
+    r"\bNAME\.(?:nil\?|(?:is_a|kind_of|instance_of|respond_to)\?\s*\(?\s*[:\w]+\s*\)?)|\b[A-Z][\w:]*\s*===\s*NAME\b",
     r"\bNAME\s+(?:is\s+(?:not\s+)?None\b|(?:instanceof|!?is)\s+[A-Z][\w.<>?]*)",
     r"\bNAME\s*[!=]==?\s*(?:null|None)\b|\bnull\s*[!=]==?\s*NAME\b",
     r"\blet\s+_\s*=\s*&?NAME\s*;|\bdrop\s*\(\s*NAME\s*\)|\bdel\s+NAME\b",
@@ -146,6 +153,9 @@ fn blind_equalities(file: &ChangedLines<'_>, added: &[usize]) -> Vec<usize> {
         SourceLanguage::Python => &PYTHON_HEADER,
         SourceLanguage::Rust => &RUST_HEADER,
         SourceLanguage::Curly => &CURLY_HEADER,
+        SourceLanguage::Go => &GO_HEADER,
+        SourceLanguage::C => &C_HEADER,
+        SourceLanguage::Ruby => &RUBY_HEADER,
         _ => return Vec::new(),
     };
     let code = &file.new.code;
@@ -176,14 +186,18 @@ fn blind_equalities(file: &ChangedLines<'_>, added: &[usize]) -> Vec<usize> {
         if examined > MAX_EQUALITIES {
             return true;
         }
-        let own = (file.language != SourceLanguage::Curly)
-            .then(|| names.next())
-            .flatten();
+        let has_own = match file.language {
+            SourceLanguage::Curly | SourceLanguage::Ruby => false,
+            SourceLanguage::C => found.get(1).is_some(),
+            _ => true,
+        };
+        let own = has_own.then(|| names.next()).flatten();
         let ignores = |name: &str| !depends_on(&body, name);
         let is_own_ignored = || own.is_some_and(ignores) && !body.contains("super");
         let can_hold = Regex::new(UNEQUAL).is_ok_and(|unequal| {
             let rest = unequal.replace_all(&body, " ");
-            file.language == SourceLanguage::Rust && !rest.trim().is_empty()
+            matches!(file.language, SourceLanguage::Rust | SourceLanguage::Ruby)
+                && !rest.trim().is_empty()
                 || (rest.contains("return")
                     || rest.contains("=>")
                     || code[*line].contains("lambda"))
@@ -191,11 +205,12 @@ fn blind_equalities(file: &ChangedLines<'_>, added: &[usize]) -> Vec<usize> {
         let is_own_changed = || is_python && own.is_some_and(|own| assigns_to(&body, own));
         let is_of_standard_value = || is_python && is_in_standard_value(file, *line);
         can_hold
-            && !(is_python && is_without_content(file, *line))
+            && !is_without_content(file, *line)
             && (names.next().is_some_and(ignores)
                 || is_own_ignored()
                 || holds_either_way(&body)
-                || (is_python && compares_nothing(&body))
+                || compares_nothing(file.language, &body)
+                || is_tolerant(&body)
                 || is_own_changed()
                 || is_of_standard_value())
     };
@@ -247,25 +262,52 @@ fn holds_either_way(body: &str) -> bool {
     })
 }
 
-/// Whether a Python equality compares nothing: neither the objects, nor by a function that is named for it.
-fn compares_nothing(body: &str) -> bool {
+/// A limit of a difference that is no more than an error of rounding.
+static ROUNDING: Pattern =
+    Pattern::new(r"\d[eE]-\d|\b0?\.0\d|_?EPSILON\b|\bepsilon\s*\(|\bfloat_info\b|\bisclose\b");
+
+/// Whether an equality compares nothing: neither the objects, nor by a function that is named for it.
+fn compares_nothing(language: SourceLanguage, body: &str) -> bool {
+    static COMPARES: Pattern = Pattern::new(concat!(
+        r"==|!=|\bis\b|\bin\b|\bsuper\b|[(,]\s*(?:other|o|rhs|that|value|obj)\s*[,)]",
+        r"|(?i:\w*(?:eq|equals?|isclose|compare|cmp|same|match\w*|hash|key)\w*\s*[!?]?\s*\()|\braise\b",
+    ));
+    // Calls that pass the object on are no comparison where other functions are more usual than other objects.
+    static COMPARES_TYPED: Pattern = Pattern::new(concat!(
+        r"[=!]=|=~|\bsuper\b|\b(?:match|when|switch|default|throw|raise|is|in)\b|\b(?:matches|todo|unimplemented|panic)!?|\bpanic\(",
+        r"|(?i:\w*(?:eq|equals?|eql|is_?close|near|approx\w*|compare|cmp|same|match\w*|hash|contains|verify|all|any|every)\w*\s*[!?]?\s*[(&{])",
+    ));
     static DISTINCT: Pattern = Pattern::new(r"\bis\s+not\b");
-    static COMPARES: Pattern = Pattern::new(
-        r"==|!=|\bis\b|\bin\b|\bsuper\b|[(,]\s*(?:other|o|rhs|that|value|obj)\s*[,)]|(?i:\w*(?:eq|equals?|isclose|compare|cmp|same|match\w*|hash|key)\w*\s*\()|\braise\b",
-    );
     static NUMBER: Pattern = Pattern::new(r"\b(?:int|float|str|len|abs|bool|id)\s*\(\s*\w+\s*\)");
-    let rest = DISTINCT.regex().map(|regex| regex.replace_all(body, ""));
-    let rest = NUMBER.regex().map(|regex| {
-        regex
-            .replace_all(rest.as_deref().unwrap_or(body), "")
-            .into_owned()
-    });
-    rest.is_some_and(|rest| body.contains("other") && !COMPARES.is_match(&rest))
+    static ORDERED: Pattern = Pattern::new(r"\b\w*cmp\s*\([^()]*\)\s*\.\s*is_(?:some|ok)\b");
+    let without = |pattern: &Pattern, text: &str| {
+        let regex = pattern.regex();
+        regex.map_or_else(
+            || text.to_owned(),
+            |regex| regex.replace_all(text, "").into_owned(),
+        )
+    };
+    if ROUNDING.is_match(body) {
+        return false;
+    }
+    if language != SourceLanguage::Python {
+        return !COMPARES_TYPED.is_match(&without(&ORDERED, body));
+    }
+    let rest = without(&NUMBER, &without(&DISTINCT, body));
+    (body.contains("other") && !COMPARES.is_match(&rest))
         || (DISTINCT.is_match(body)
             && !body.contains("==")
             && !body.contains("None")
             && !body.contains("NotImplemented")
             && !body.contains("False"))
+}
+
+/// Whether an equality holds for values that differ by more than an error of rounding.
+fn is_tolerant(body: &str) -> bool {
+    static TOLERANT: Pattern =
+        Pattern::new(r"\b[a-z]*abs(?:_diff)?\b.*<|>=?.*\b[a-z]*abs(?:_diff)?\b");
+    let mut lines = body.lines();
+    lines.any(|line| TOLERANT.is_match(line) && !ROUNDING.is_match(line))
 }
 
 /// Whether a body changes an object.

@@ -17,14 +17,22 @@ pub(super) struct Function<'c> {
 }
 
 static KEYWORD_HEADER: Pattern = Pattern::new(
-    r"\b(?:def|fn|func|fun|function)\b\s*(?:\([^()]*\)\s*)?(?:self\.)?([A-Za-z_$][\w$]*[?!]?)?\s*(?:<[^()]*>)?\s*(?:\(|$)",
+    r"\b(?:def|fn|func|fun|function)\b\s*(?:\([^()]*\)\s*)?(?:self\.)?([A-Za-z_$][\w$]*[?!]?)?\s*(?:<(?:[^()]|\([^()]*\))*>)?\s*(?:\(|$)",
 );
 /// `add(a, b) {`, `int add(int a, int b)`, `const add = (a, b) =>`.
 static PLAIN_HEADER: Pattern = Pattern::new(
     r"^\s*(?:(?:const|let|var|export|default|async|static|get|set|public|private|protected|final|inline|extern|override)\s+|[\w:<>\[\]]+[\s*&]+)*([A-Za-z_$][\w$]*)\s*(?:=\s*(?:async\s*)?(?:function\s*)?)?\((.*)\)\s*(?::\s*[\w<>\[\]| ]+)?\s*(?:=>|\{\s*$|\{.*\}\s*$)",
 );
-const STATEMENTS: [&str; 9] = [
-    "if", "for", "while", "switch", "catch", "return", "else", "with", "function",
+/// The same with more lines of parameters, or with the brace on the next line.
+static OPEN_HEADER: Pattern =
+    Pattern::new(r"^\s*((?:[\w:<>\[\],.?*&]+[\s*&]+)+)(?:\w+::)*(~?[A-Za-z_]\w*)\s*\(");
+/// Between the parameters and the body.
+static AFTER_PARAMETERS: Pattern = Pattern::new(
+    r"^(?:(?:const|noexcept|override|final|async|throws\s+[\w., ]+|(?:->|:)\s*[\w:<>,\[\]?*& ]+)\s*)*$",
+);
+const STATEMENTS: [&str; 13] = [
+    "if", "for", "while", "switch", "catch", "return", "else", "with", "function", "new", "throw",
+    "case", "foreach",
 ];
 
 /// The functions of a source, in the order of their headers.
@@ -77,7 +85,7 @@ impl<'c> Functions<'c> {
     }
 }
 
-/// The name and the parameters of the function whose header is on a line.
+/// The name and the parameters of the function whose header begins on a line.
 fn header_at(
     language: SourceLanguage,
     code: &[String],
@@ -87,41 +95,61 @@ fn header_at(
     if !text.contains('(') && language != SourceLanguage::Ruby {
         return None;
     }
-    let (name, after_name) = match KEYWORD_HEADER.regex()?.captures(text) {
-        Some(found) => {
-            let name = found.get(1).map_or("", |name| name.as_str());
-            let end = found.get(0)?.end();
-            (
-                name,
-                end.saturating_sub(usize::from(text[..end].ends_with('('))),
-            )
-        }
-        None if !has_plain_headers(language) => return None,
-        None => {
-            let found = PLAIN_HEADER.regex()?.captures(text)?;
-            let name = found.get(1)?;
-            if STATEMENTS.contains(&name.as_str()) {
-                return None;
-            }
-            (name.as_str(), found.get(2)?.start().saturating_sub(1))
-        }
+    if let Some(found) = KEYWORD_HEADER.regex()?.captures(text) {
+        let name = found.get(1).map_or("", |name| name.as_str());
+        let end = found.get(0)?.end();
+        let after_name = end.saturating_sub(usize::from(text[..end].ends_with('(')));
+        return Some((name, parameters_at(code, line, after_name).words));
+    }
+    if !has_plain_headers(language) {
+        return None;
+    }
+    let is_statement = |name: &str| STATEMENTS.contains(&name);
+    if let Some(found) = PLAIN_HEADER.regex()?.captures(text) {
+        let name = found.get(1)?.as_str();
+        let after_name = found.get(2)?.start().saturating_sub(1);
+        let header = || (name, parameters_at(code, line, after_name).words);
+        return (!is_statement(name)).then(header);
+    }
+    let found = OPEN_HEADER.regex()?.captures(text)?;
+    let name = found.get(2)?.as_str();
+    if is_statement(name) || STATEMENTS.contains(&found[1].trim()) {
+        return None;
+    }
+    let parameters = parameters_at(code, line, found.get(0)?.end() - 1);
+    let (last, after) = parameters.end?;
+    let rest = code[last][after..].trim();
+    let begins_block = if let Some(rest) = rest.strip_suffix('{') {
+        AFTER_PARAMETERS.is_match(rest.trim())
+    } else {
+        let mut below = code[last + 1..].iter().map(|it| it.trim());
+        let next = below.find(|it| !it.is_empty());
+        AFTER_PARAMETERS.is_match(rest) && next.is_some_and(|it| it.starts_with('{'))
     };
-    let mut parameters: BTreeSet<&str> = BTreeSet::new();
+    begins_block.then_some((name, parameters.words))
+}
+
+/// What is between the parentheses of a header.
+struct Parameters<'c> {
+    words: BTreeSet<&'c str>,
+    /// The line and the column behind them.
+    end: Option<(usize, usize)>,
+}
+
+fn parameters_at(code: &[String], line: usize, after_name: usize) -> Parameters<'_> {
+    let mut words: BTreeSet<&str> = BTreeSet::new();
     let mut depth = 0_i32;
-    'lines: for (index, part) in code.iter().enumerate().skip(line).take(MAX_HEADER) {
-        let part = if index == line {
-            part.get(after_name..)?
-        } else {
-            part
-        };
+    for (index, part) in code.iter().enumerate().skip(line).take(MAX_HEADER) {
+        let begin = if index == line { after_name } else { 0 };
+        let Some(part) = part.get(begin..) else { break };
         let mut word = None;
         for (at, letter) in part.char_indices() {
             let is_word = letter.is_alphanumeric() || letter == '_';
             match (is_word && depth > 0, word) {
                 (true, None) => word = Some(at),
                 (false, Some(start)) => {
-                    if parameters.len() < MAX_PARAMETERS {
-                        parameters.insert(&part[start..at]);
+                    if words.len() < MAX_PARAMETERS {
+                        words.insert(&part[start..at]);
                     }
                     word = None;
                 }
@@ -133,11 +161,12 @@ fn header_at(
                 _ => {}
             }
             if depth <= 0 && (letter == ')' || !letter.is_whitespace()) {
-                break 'lines;
+                let end = (letter == ')').then_some((index, begin + at + 1));
+                return Parameters { words, end };
             }
         }
     }
-    Some((name, parameters))
+    Parameters { words, end: None }
 }
 
 /// Limits of what is read, so that the time is linear for any input: lines of a header, words in its parentheses, and
@@ -235,6 +264,25 @@ mod tests {
         let last = functions.around(code.len() - 2).map(|it| it.name);
         assert_eq!(last, Some("f39"));
         assert!(functions.iter().all(|it| it.end - it.header <= 3));
+    }
+
+    #[test]
+    fn functions_begin_with_a_brace_on_the_next_line() {
+        let source = "static int add(int a,\n    int b)\n{\n  if (a)\n  {\n    return b;\n  }\n}\n\n\
+            int Sum::value(Sum const& of) const\n{\n}\nint declared(int c);\n\
+            struct long_name *make(int d,\n    int e) {\n}\nreturn f(g)\n{\n}\n";
+        let code: Vec<String> = source.lines().map(str::to_owned).collect();
+        let functions = Functions::of(SourceLanguage::C, &code);
+        let found: Vec<_> = functions
+            .iter()
+            .map(|it| (it.name, it.header, it.end, it.parameters.contains("b")))
+            .collect();
+        let expected = [
+            ("add", 0, 8, true),
+            ("value", 9, 12, false),
+            ("make", 13, 16, false),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::mask::SourceViews;
 use super::super::pattern::Pattern;
-use super::super::text::SourceLanguage::{self, JavaScript, Php, Python, Ruby};
+use super::super::text::SourceLanguage::{self, C, Curly, Go, JavaScript, Php, Python, Ruby, Rust};
 use super::Flag;
 use super::bodies::enclosing_line;
 use super::change::ChangedLines;
@@ -33,7 +33,7 @@ const fn swallowing(
     }
 }
 
-static SWALLOWING: [Swallowing; 4] = [
+static SWALLOWING: [Swallowing; 8] = [
     swallowing(
         Python,
         r"\bexcept\s*:|\bexcept\b.*\b(?:Exception|BaseException)\b",
@@ -50,14 +50,37 @@ static SWALLOWING: [Swallowing; 4] = [
         r"\b(?:Process\.)?fork\b|\bThread\.new\b|\.lazy\b",
     ),
     swallowing(
+        Go,
+        r"\brecover\s*\(\s*\)",
+        r"^\s*go\s+\S|\bruntime\.Goexit\b",
+    ),
+    swallowing(
+        Rust,
+        r"\bcatch_unwind\b",
+        r"\bthread::(?:spawn|Builder)\b|\bspawn(?:_blocking|_local)?\s*\(",
+    ),
+    swallowing(
+        C,
+        r"\bcatch\s*\(\s*(?:\.\.\.|(?:const\s+)?(?:std\s*::\s*)?exception\b)",
+        r"\bstd\s*::\s*async\s*\(|\bpackaged_task\b|\bv?fork\s*\(\s*\)",
+    ),
+    swallowing(
+        Curly,
+        r"\bcatch\s*(?:\{|\(\s*(?:final\s+)?(?:\w+\s*:\s*)?(?:Throwable|Exception|Error|AssertionError)\b)",
+        r"\bnew\s+Thread\s*\(|\.(?:submit|execute)\s*\(|\b(?:run|supply)Async\s*\(|\bTask\.Run\s*\(|\bthread\s*\{|\brunCatching\b",
+    ),
+    swallowing(
         Php,
         r"\bcatch\s*\(\s*\\?(?:Throwable|Exception|Error)\b",
         r"\bcatch\s*\(.*\b(?:AssertionFailedError|ExpectationFailedException)\b|\byield\b|\bpcntl_fork\s*\(",
     ),
 ];
 static RAISES: Pattern = Pattern::new(
-    r"\braise\s*$|\braise\s+(?:[A-RT-Za-z_(]|S[a-su-z])|\b(?:throw|reject|rethrow|exit|abort|fail)\b",
+    r"\braise\s*$|\braise\s+(?:[A-RT-Za-z_(]|S[a-su-z])|\b(?:throw|reject|rethrow|exit|abort|fail|current_exception)\b",
 );
+/// In languages whose errors are values.
+static RAISES_VALUE: Pattern =
+    Pattern::new(r"\bpanic!?\s*\(|\b(?:resume_unwind|unwrap|expect)\b|\berr\w*\s*:?=|\?\s*;");
 /// The last block of a statement that ends a function or a round of a loop: the error is lost.
 static LAST_BLOCK: Pattern = Pattern::new(r"^\s*(?:\}\s*)?(?:finally|ensure)\b");
 static LEAVES: Pattern = Pattern::new(r"^\s*(?:return|continue|break|next)\b");
@@ -68,10 +91,10 @@ const MAX_LOST: usize = 100;
 const MAX_HANDLER: usize = 200;
 
 /// Words of headers that name neither a function nor a class.
-const KEYWORDS: [&str; 23] = [
+const KEYWORDS: [&str; 25] = [
     "def", "class", "function", "self", "this", "for", "while", "try", "return", "None", "null",
     "async", "await", "public", "static", "private", "module", "new", "end", "with", "not", "void",
-    "exports",
+    "exports", "func", "pub",
 ];
 
 /// Flags such changes, at the line that loses the errors.
@@ -88,7 +111,10 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
             .around(line)
             .map_or(line..line + 1, |it| it.header..it.end);
         let known = raising.entry(body.start);
-        *known.or_insert_with(|| code[body].iter().any(|text| RAISES.is_match(text)))
+        let is_value = matches!(file.language, Go | Rust);
+        let raise =
+            |text: &String| RAISES.is_match(text) || (is_value && RAISES_VALUE.is_match(text));
+        *known.or_insert_with(|| code[body].iter().any(raise))
     };
     // Python's errors that end the program, which are rarely kept to be raised later.
     let loses_all = |line: usize| {
@@ -168,11 +194,13 @@ fn calls_parameter(
             let call = match language {
                 Ruby => format!("{name}.call"),
                 Php => format!("${name}("),
-                _ => format!("{name}("),
+                _ => (*name).to_owned(),
             };
             let mut found = text.match_indices(&call);
-            found.any(|(at, _)| {
+            found.any(|(at, call)| {
+                let rest = &text[at + call.len()..];
                 !text[..at].ends_with(|it: char| it.is_alphanumeric() || "_.$".contains(it))
+                    && (matches!(language, Ruby | Php) || is_call_of(language, rest))
             })
         };
         let yields = language == Ruby
@@ -184,13 +212,26 @@ fn calls_parameter(
                 .parameters
                 .iter()
                 .any(|name| text.contains(&format!("(&{name})")));
-        yields || passes_block || function.parameters.iter().any(is_call)
+        let mut parameters = function.parameters.iter();
+        yields || passes_block || parameters.any(|it| !KEYWORDS.contains(it) && is_call(it))
     };
     let mut rest = body.iter().skip(1);
     // A body on the line of the header is one as well.
     let first = body.first().and_then(|it| it.split_once([':', '{', ';']));
     let is_called = rest.any(calls) || first.is_some_and(|(_, body)| calls(&body.to_owned()));
     is_called && !body.iter().any(catches)
+}
+
+/// Whether this follows the name of a function that is called.
+fn is_call_of(language: SourceLanguage, rest: &str) -> bool {
+    static INTERFACE: Pattern = Pattern::new(
+        r"^\??\.(?:run|accept|apply(?:As\w+)?|call|get(?:As\w+)?|test|execute|invoke|Invoke)\s*\(",
+    );
+    match language {
+        Curly => rest.starts_with('(') || INTERFACE.is_match(rest),
+        C => rest.starts_with('(') || rest.starts_with(")("),
+        _ => rest.starts_with('('),
+    }
 }
 
 /// Whether a last block leaves its function or loop.
