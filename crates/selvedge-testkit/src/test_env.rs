@@ -6,6 +6,7 @@ mod child;
 mod invocation;
 mod normalise;
 mod output;
+mod probe_results;
 mod process_tree;
 
 use std::ffi::OsStr;
@@ -67,6 +68,7 @@ impl TestEnv {
             fs::create_dir(root.join(name)).expect("a directory of the environment");
         }
         fs::write(root.join("gitconfig"), GIT_CONFIG).expect("the git configuration");
+        probe_results::write_known(&root.join("state")).expect("the results of probes");
         Self {
             binary: binary.into(),
             root,
@@ -200,6 +202,13 @@ impl TestEnv {
         Invocation::new(command, &self.root)
     }
 
+    /// Forgets what earlier environments found out about sandboxes, as on a machine where no run was before.
+    #[must_use]
+    pub fn without_probe_results(self) -> Self {
+        probe_results::forget(&self.state()).expect("the results of probes");
+        self
+    }
+
     /// Returns the processes that live in this environment, whichever process started them: those whose
     /// working directory or environment variables refer to it. Linux only; empty elsewhere.
     pub fn processes(&self) -> Vec<RunningProcess> {
@@ -216,5 +225,6 @@ impl TestEnv {
 impl Drop for TestEnv {
     fn drop(&mut self) {
         process_tree::kill_all_in(&self.root);
+        probe_results::learn(&self.state());
     }
 }

@@ -9,7 +9,7 @@ use crate::fixtures::env_with_repo;
 use crate::fleet::fixture::HubFixture;
 
 /// Returns an example of any crate of the workspace.
-fn example(name: &str) -> Option<PathBuf> {
+pub(crate) fn example(name: &str) -> Option<PathBuf> {
     let program = Path::new(env!("CARGO_BIN_EXE_selvedge"));
     let path = program.with_file_name("examples").join(name);
     let built = path
