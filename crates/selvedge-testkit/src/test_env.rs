@@ -202,13 +202,6 @@ impl TestEnv {
         Invocation::new(command, &self.root)
     }
 
-    /// Forgets what earlier environments found out about sandboxes, as on a machine where no run was before.
-    #[must_use]
-    pub fn without_probe_results(self) -> Self {
-        probe_results::forget(&self.state()).expect("the results of probes");
-        self
-    }
-
     /// Returns the processes that live in this environment, whichever process started them: those whose
     /// working directory or environment variables refer to it. Linux only; empty elsewhere.
     pub fn processes(&self) -> Vec<RunningProcess> {

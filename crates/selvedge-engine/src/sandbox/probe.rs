@@ -184,9 +184,7 @@ fn probe_command(backend: SandboxBackend, folder: &Path) -> io::Result<Vec<OsStr
 
 /// Why a file in the home can be written, if the home is a folder that every session may write.
 fn explain_writable_home(path: &Path) -> String {
-    let shared = path
-        .parent()
-        .filter(|home| is_temporary_folder(home) || *home == Path::new(landlock::SHARED_MEMORY));
+    let shared = path.parent().filter(|home| is_shared(home));
     shared.map_or_else(String::new, |home| {
         format!(
             ", because HOME is {}, a folder for temporary files, which this backend leaves writable; set HOME to \
@@ -194,6 +192,15 @@ fn explain_writable_home(path: &Path) -> String {
             home.display()
         )
     })
+}
+
+fn is_shared(home: &Path) -> bool {
+    is_temporary_folder(home) || home == Path::new(landlock::SHARED_MEMORY)
+}
+
+/// Whether the home is a folder that every session may write: results for other homes do not apply to it.
+pub(super) fn has_shared_home() -> bool {
+    outside_folder().is_some_and(|home| is_shared(&home))
 }
 
 fn evaluate(

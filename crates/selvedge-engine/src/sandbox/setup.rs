@@ -206,7 +206,12 @@ impl SandboxVariant<'_> {
             .unwrap_or_default();
         let (backend, profile) = (self.backend.name(), self.profile.name());
         let sessions = self.sessions.name();
-        format!("{backend} {profile} {sessions} {fingerprint}")
+        let home = if probe::has_shared_home() {
+            " in a shared home"
+        } else {
+            ""
+        };
+        format!("{backend} {profile} {sessions}{home} {fingerprint}")
             .trim_end()
             .to_owned()
     }

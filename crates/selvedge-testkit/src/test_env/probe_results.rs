@@ -32,10 +32,3 @@ pub(super) fn write_known(state: &Path) -> io::Result<()> {
     fs::create_dir_all(file.parent().unwrap_or(state))?;
     fs::write(file, known.as_str())
 }
-
-pub(super) fn forget(state: &Path) -> io::Result<()> {
-    match fs::remove_file(state.join(FILE)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
