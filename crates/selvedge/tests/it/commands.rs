@@ -523,6 +523,34 @@ fn list_names_columns_and_directories() {
     let name = directory.file_name().unwrap().to_str().unwrap();
     assert!(lines[1].contains(&format!("/{name}  ")), "{listed}");
     assert!(lines[1].ends_with("task end"), "not truncated: {listed}");
+    let limited = |limit: &str| {
+        env.selvedge(["list", "--limit", limit])
+            .run()
+            .stderr
+            .clone()
+    };
+    assert_eq!(limited("1"), "");
+    // It changes nothing, and is listed all the same.
+    env.selvedge(run).run().assert_code(11);
+    let notice = limited("1");
+    assert!(notice.contains("older runs are not shown"), "{notice}");
+    assert_eq!(limited("2"), "");
+}
+
+#[test]
+fn check_that_always_passes_is_named_before_the_agent_starts() {
+    let env = env_with_repo();
+    let agent = agent(&env, "echo good > out");
+    let run = |check: &str| {
+        let args = ["run", "x", "--agent-cmd", &agent, "--check", check];
+        env.selvedge(args).run().stderr.clone()
+    };
+    let notice = run("false || true");
+    assert!(
+        notice.contains("check `false || true` always passes"),
+        "{notice}"
+    );
+    assert!(!run("test -s out").contains("always passes"));
 }
 
 #[test]
