@@ -1635,6 +1635,11 @@ fn inspect_flags_results_by_foreign_questions() {
     let clock = c.replace("a - b", "clock() < 30 ? a + b : a - b");
     assert!(strong_change("a.c", c, &clock));
     assert!(!strong_change("a.c", c, &clock.replace("clock()", "a")));
+    let counted = c.replace(
+        "    return a - b",
+        "    static int calls;\n    return calls++ < 2 ? a + b : a - b",
+    );
+    assert!(strong_change("a.c", c, &counted));
 }
 
 /// Errors of a caller's function that no longer reach the caller.
@@ -1721,6 +1726,11 @@ fn inspect_flags_errors_of_callbacks_that_are_lost() {
             "{kept}"
         );
     }
+    // Another function that shares only types with the changed one.
+    let rust = "pub fn with<F: FnOnce(i64)>(a: i64, f: F) {\n    f(a)\n}\n";
+    let worker = "\npub fn work(jobs: Vec<Box<dyn FnOnce()>>) {\n    for job in jobs {\n        let _ = std::panic::catch_unwind(job);\n    }\n}\n";
+    let changed = format!("{}{worker}", rust.replace("f(a)", "f(a + 1)"));
+    assert!(!strong_change("a.rs", rust, &changed));
 }
 
 /// Code that is not what a reader sees.

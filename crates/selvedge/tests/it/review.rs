@@ -33,7 +33,10 @@ fn run_that_waits_for_review_names_the_command_that_decides() {
     let env = shop();
     let run = id(&leaves_early(&env, "."));
     let shown = env.selvedge(["show", &run]).run().stdout.clone();
-    let command = format!("selvedge review {} --accept, or --reject", &run[run.len() - 8..]);
+    let command = format!(
+        "selvedge review {} --accept, or --reject",
+        &run[run.len() - 8..]
+    );
     assert!(shown.contains(&command), "{shown}");
 }
 

@@ -129,6 +129,12 @@ fn header_at(
     begins_block.then_some((name, parameters.words))
 }
 
+/// Words of parameters that are types in each language that has them as words.
+pub(super) const TYPES: [&str; 22] = [
+    "auto", "bool", "boolean", "byte", "char", "const", "double", "final", "float", "i32", "i64",
+    "int", "int64", "long", "mut", "short", "size_t", "struct", "u32", "u64", "unsigned", "void",
+];
+
 /// What is between the parentheses of a header.
 struct Parameters<'c> {
     words: BTreeSet<&'c str>,
@@ -148,8 +154,9 @@ fn parameters_at(code: &[String], line: usize, after_name: usize) -> Parameters<
             match (is_word && depth > 0, word) {
                 (true, None) => word = Some(at),
                 (false, Some(start)) => {
-                    if words.len() < MAX_PARAMETERS {
-                        words.insert(&part[start..at]);
+                    let name = &part[start..at];
+                    if words.len() < MAX_PARAMETERS && !TYPES.contains(&name) {
+                        words.insert(name);
                     }
                     word = None;
                 }

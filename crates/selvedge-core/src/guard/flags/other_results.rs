@@ -8,7 +8,7 @@ use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage::{self, Curly, Go, JavaScript, Php, Python, Ruby, Rust};
 use super::Flag;
 use super::change::ChangedLines;
-use super::functions::{Function, Functions, MAX_LINES_ABOVE, indentation, words};
+use super::functions::{Function, Functions, MAX_LINES_ABOVE, TYPES, indentation, words};
 use super::rules::is_entry;
 use crate::model::{FindingKind, FindingSeverity};
 
@@ -195,7 +195,9 @@ fn is_foreign(
 ) -> bool {
     let code = &file.new.code;
     let mut own: BTreeSet<&str> = function.parameters.clone();
-    own.extend(OWN_OBJECT);
+    // In C, `static` begins a declaration.
+    let is_object = |word: &&str| *word != "static" || file.language != SourceLanguage::C;
+    own.extend(OWN_OBJECT.into_iter().filter(is_object));
     let base = (function.header + 1..function.end)
         .map(|line| &code[line])
         .find(|text| !text.trim().is_empty())
@@ -234,7 +236,8 @@ fn assigned(text: &str) -> Vec<&str> {
     let target = text.split('=').next().unwrap_or("");
     let bound = [" as ", "for ", "|"];
     let is_binding = bound.iter().any(|it| text.contains(it));
-    words(if is_binding { text } else { target }).collect()
+    let names = words(if is_binding { text } else { target });
+    names.filter(|name| !TYPES.contains(name)).collect()
 }
 
 /// The names of a source that do not depend on a run: those of modules, and of constants that nothing computes.

@@ -158,7 +158,13 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
             return !changed.is_empty();
         }
         let above = std::iter::successors(Some(*line), |line| enclosing_line(code, *line));
-        let headers: BTreeSet<&str> = above.flat_map(|line| words(&code[line])).collect();
+        let headers: BTreeSet<&str> = if has_types(file.language) {
+            let around = now.iter().filter(|it| (it.header..it.end).contains(line));
+            let classes = above.filter_map(|line| name_of_class(&code[line]));
+            around.map(|it| it.name).chain(classes).collect()
+        } else {
+            above.flat_map(|line| words(&code[line])).collect()
+        };
         let is_named =
             |word: &str| word.len() > 2 && !KEYWORDS.contains(&word) && headers.contains(word);
         changed.iter().any(|function| {
@@ -220,6 +226,18 @@ fn calls_parameter(
     let first = body.first().and_then(|it| it.split_once([':', '{', ';']));
     let is_called = rest.any(calls) || first.is_some_and(|(_, body)| calls(&body.to_owned()));
     is_called && !body.iter().any(catches)
+}
+
+/// Whether headers of functions contain names of types, which are no names of what contains a line.
+fn has_types(language: SourceLanguage) -> bool {
+    matches!(language, C | Curly | Go | Rust)
+}
+
+fn name_of_class(header: &str) -> Option<&str> {
+    static CLASS: Pattern = Pattern::new(
+        r"\b(?:class|struct|interface|object|enum|record|impl)\b(?:.*\bfor\b)?\s*(?:<[^>]*>\s*)?(\w+)",
+    );
+    Some(CLASS.regex()?.captures(header)?.get(1)?.as_str())
 }
 
 /// Whether this follows the name of a function that is called.
