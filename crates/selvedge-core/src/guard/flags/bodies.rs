@@ -135,7 +135,7 @@ pub(super) fn flags(file: &ChangedLines<'_>, added: &[usize]) -> Vec<Flag> {
             let what = if is_python && is_in_standard_value(file, *line) {
                 "an equality that replaces that of a standard type can make assertions meaningless"
             } else {
-                "an equality that is always true makes assertions meaningless"
+                "an equality that holds for different values makes assertions meaningless"
             };
             Flag::new(
                 Some(*line),
