@@ -1640,6 +1640,8 @@ fn inspect_flags_results_by_foreign_questions() {
         "    static int calls;\n    return calls++ < 2 ? a + b : a - b",
     );
     assert!(strong_change("a.c", c, &counted));
+    let one_line = |text: &str| text.replace(",\n       ", ",");
+    assert!(strong_change("a.c", &one_line(c), &one_line(&counted)));
 }
 
 /// Errors of a caller's function that no longer reach the caller.

@@ -200,7 +200,7 @@ fn is_foreign(
     own.extend(OWN_OBJECT.into_iter().filter(is_object));
     let base = (function.header + 1..function.end)
         .map(|line| &code[line])
-        .find(|text| !text.trim().is_empty())
+        .find(|text| !matches!(text.trim(), "" | "{"))
         .map_or(0, |text| indentation(text));
     let above = (function.header + 1).max(line.saturating_sub(MAX_LINES_ABOVE));
     for text in &code[above.min(line)..line] {
