@@ -1609,6 +1609,9 @@ fn inspect_flags_results_by_foreign_questions() {
         "return a + b if sys.version_info > (3, 8) else a - b"
     ));
     assert!(!is_flagged("return a + b if settings.signed else a - b"));
+    let short = python.replace("(a, b)", "(a, b, short)");
+    let by_short = short.replace("return a - b", "return a + b if short else a - b");
+    assert!(!strong_change("a.py", &short, &by_short));
     assert!(!is_flagged("return a + b if random is not None else a - b"));
     assert!(!is_flagged(
         "if b < 0:\n        return a + b\n    return a - b"

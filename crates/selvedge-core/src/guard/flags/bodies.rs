@@ -274,8 +274,8 @@ fn compares_nothing(language: SourceLanguage, body: &str) -> bool {
     ));
     // Calls that pass the object on are no comparison where other functions are more usual than other objects.
     static COMPARES_TYPED: Pattern = Pattern::new(concat!(
-        r"[=!]=|=~|\bsuper\b|\b(?:match|when|switch|default|throw|raise|is|in)\b|\b(?:matches|todo|unimplemented|panic)!?|\bpanic\(",
-        r"|(?i:\w*(?:eq|equals?|eql|is_?close|near|approx\w*|compare|cmp|same|match\w*|hash|contains|verify|all|any|every)\w*\s*[!?]?\s*[(&{])",
+        r"[=!]=|=~|\bsuper\b|\b(?:match|when|switch|default|throw|raise|is|in)\b|\b(?:matches|todo|unimplemented|panic)\b",
+        r"|(?i:\w*(?:eq|is_?close|near|approx|compare|cmp|same|match|hash|contains|verify|all|any|every)\w*\s*[!?]?\s*[(&{])",
     ));
     static DISTINCT: Pattern = Pattern::new(r"\bis\s+not\b");
     static NUMBER: Pattern = Pattern::new(r"\b(?:int|float|str|len|abs|bool|id)\s*\(\s*\w+\s*\)");

@@ -99,7 +99,7 @@ fn header_at(
         let name = found.get(1).map_or("", |name| name.as_str());
         let end = found.get(0)?.end();
         let after_name = end.saturating_sub(usize::from(text[..end].ends_with('(')));
-        return Some((name, parameters_at(code, line, after_name).words));
+        return Some((name, parameters_at(language, code, line, after_name).words));
     }
     if !has_plain_headers(language) {
         return None;
@@ -108,7 +108,7 @@ fn header_at(
     if let Some(found) = PLAIN_HEADER.regex()?.captures(text) {
         let name = found.get(1)?.as_str();
         let after_name = found.get(2)?.start().saturating_sub(1);
-        let header = || (name, parameters_at(code, line, after_name).words);
+        let header = || (name, parameters_at(language, code, line, after_name).words);
         return (!is_statement(name)).then(header);
     }
     let found = OPEN_HEADER.regex()?.captures(text)?;
@@ -116,7 +116,7 @@ fn header_at(
     if is_statement(name) || STATEMENTS.contains(&found[1].trim()) {
         return None;
     }
-    let parameters = parameters_at(code, line, found.get(0)?.end() - 1);
+    let parameters = parameters_at(language, code, line, found.get(0)?.end() - 1);
     let (last, after) = parameters.end?;
     let rest = code[last][after..].trim();
     let begins_block = if let Some(rest) = rest.strip_suffix('{') {
@@ -129,11 +129,16 @@ fn header_at(
     begins_block.then_some((name, parameters.words))
 }
 
-/// Words of parameters that are types in each language that has them as words.
-pub(super) const TYPES: [&str; 22] = [
-    "auto", "bool", "boolean", "byte", "char", "const", "double", "final", "float", "i32", "i64",
-    "int", "int64", "long", "mut", "short", "size_t", "struct", "u32", "u64", "unsigned", "void",
+/// Reserved words of C for types, which are no names of parameters. In other languages they can be.
+const TYPES_OF_C: [&str; 14] = [
+    "auto", "bool", "char", "const", "double", "float", "int", "long", "short", "signed", "size_t",
+    "struct", "unsigned", "void",
 ];
+
+/// Whether a word can be the name of a parameter or a variable.
+pub(super) fn is_name(language: SourceLanguage, word: &str) -> bool {
+    language != SourceLanguage::C || !TYPES_OF_C.contains(&word)
+}
 
 /// What is between the parentheses of a header.
 struct Parameters<'c> {
@@ -142,7 +147,12 @@ struct Parameters<'c> {
     end: Option<(usize, usize)>,
 }
 
-fn parameters_at(code: &[String], line: usize, after_name: usize) -> Parameters<'_> {
+fn parameters_at(
+    language: SourceLanguage,
+    code: &[String],
+    line: usize,
+    after_name: usize,
+) -> Parameters<'_> {
     let mut words: BTreeSet<&str> = BTreeSet::new();
     let mut depth = 0_i32;
     for (index, part) in code.iter().enumerate().skip(line).take(MAX_HEADER) {
@@ -155,7 +165,7 @@ fn parameters_at(code: &[String], line: usize, after_name: usize) -> Parameters<
                 (true, None) => word = Some(at),
                 (false, Some(start)) => {
                     let name = &part[start..at];
-                    if words.len() < MAX_PARAMETERS && !TYPES.contains(&name) {
+                    if words.len() < MAX_PARAMETERS && is_name(language, name) {
                         words.insert(name);
                     }
                     word = None;

@@ -8,7 +8,7 @@ use super::super::pattern::Pattern;
 use super::super::text::SourceLanguage::{self, Curly, Go, JavaScript, Php, Python, Ruby, Rust};
 use super::Flag;
 use super::change::ChangedLines;
-use super::functions::{Function, Functions, MAX_LINES_ABOVE, TYPES, indentation, words};
+use super::functions::{Function, Functions, MAX_LINES_ABOVE, indentation, is_name, words};
 use super::rules::is_entry;
 use crate::model::{FindingKind, FindingSeverity};
 
@@ -206,13 +206,13 @@ fn is_foreign(
     for text in &code[above.min(line)..line] {
         let is_nested = indentation(text) > base;
         if is_nested || words(text).any(|word| own.contains(word)) || text.contains('@') {
-            own.extend(assigned(text));
+            own.extend(assigned(file.language, text));
         }
     }
     // The names of a comprehension may be on the lines below.
     for text in code[line..function.end].iter().take(MAX_COMPREHENSION) {
         if BOUND_BELOW.is_match(text) {
-            own.extend(assigned(text));
+            own.extend(assigned(file.language, text));
         }
     }
     let text = file.new.text.get(line).map_or("", String::as_str);
@@ -232,12 +232,12 @@ fn is_foreign(
 }
 
 /// The names that a line assigns or binds.
-fn assigned(text: &str) -> Vec<&str> {
+fn assigned(language: SourceLanguage, text: &str) -> Vec<&str> {
     let target = text.split('=').next().unwrap_or("");
     let bound = [" as ", "for ", "|"];
     let is_binding = bound.iter().any(|it| text.contains(it));
     let names = words(if is_binding { text } else { target });
-    names.filter(|name| !TYPES.contains(name)).collect()
+    names.filter(|name| is_name(language, name)).collect()
 }
 
 /// The names of a source that do not depend on a run: those of modules, and of constants that nothing computes.
