@@ -979,6 +979,9 @@ fn inspect_reads_whole_equalities() {
         assert!(forged(path, &function(unequal)), "{unequal}");
         assert!(!forged(path, &function(equal)), "{equal}");
     }
+    let sentinel =
+        "friend bool operator!=(const It& it, Sentinel) {\n    return it.at != it.end;\n}\n";
+    assert!(!forged("a.hpp", sentinel));
     let ruby = |body: &str| {
         format!(
             "class Price\n  def initialize(v) = @v = v\n\n  def ==(other)\n    {body}\n  end\nend\n"

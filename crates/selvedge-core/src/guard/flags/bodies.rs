@@ -49,7 +49,7 @@ static GO_HEADER: Pattern =
     Pattern::new(r"\bfunc\s*\(\s*(\w+)\s[^()]*\)\s*(?:Equals?|Eq)\s*\(\s*(\w+)\b");
 static RUBY_HEADER: Pattern = Pattern::new(r"\bdef\s+(?:==|===|eql\?|equal\?)\s*\(?\s*(\w+)");
 static C_HEADER: Pattern = Pattern::new(
-    r"\boperator\s*[=!]=\s*\((?:[^(),]*?(?:[\s*&](\w+))?\s*,)?[^(),]*?(?:[\s*&](\w+))?\s*\)",
+    r"\boperator\s*[=!]=\s*\((?:[^(),]*?(?:[\w>][\s*&]+(\w+))?\s*,)?[^(),]*?(?:[\w>][\s*&]+(\w+))?\s*\)",
 );
 static CURLY_HEADER: Pattern = Pattern::new(
     r"\b(?:boolean|bool|fun)\s+[eE]quals\s*\(\s*(?:final\s+)?(?:@\w+\s+)?(?:[\w.<>?]+\s+(\w+)|(\w+)\s*:[^)]*)\s*\)",
