@@ -27,6 +27,14 @@ fn cost_cap_of_session_is_6() {
 
 #[test]
 fn timeout_in_tool_call_is_4_despite_claimed_success() {
+    // A loaded machine may need longer until the agent runs the command.
+    let timeouts = ["12s", "30s", "90s"];
+    let begun = timeouts.into_iter().any(timeout_in_tool_call_is_4_within);
+    assert!(begun, "the agent never ran the command");
+}
+
+/// `false` if the timeout came before the tool call.
+fn timeout_in_tool_call_is_4_within(timeout: &str) -> bool {
     let slow = EndlessCommand::new();
     let env = &slow.env;
     // The check would pass, so a success that the agent claims after the timeout would be accepted.
@@ -38,16 +46,20 @@ fn timeout_in_tool_call_is_4_despite_claimed_success() {
     ];
     let server = ModelServer::start(turns);
     connect(env, &server);
-    let out = run(env, &["--timeout", "12s", "--format", "json"]).run();
+    let out = run(env, &["--timeout", timeout, "--format", "json"]).run();
     out.assert_code(4);
+    slow.assert_nothing_left();
     let result = out.json();
     assert_eq!(result["outcome"], "timeout");
     assert_eq!(result["verification_attempts"], 0);
-    assert_eq!(
-        result["cost_source"], "reported",
-        "it had the time to say what it cost: {out}"
-    );
-    slow.assert_nothing_left();
+    let begun = slow.has_begun();
+    if begun {
+        assert_eq!(
+            result["cost_source"], "reported",
+            "it had the time to say what it cost: {out}"
+        );
+    }
+    begun
 }
 
 #[test]

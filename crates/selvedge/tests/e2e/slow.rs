@@ -29,8 +29,12 @@ impl EndlessCommand {
         Self { env, heartbeat }
     }
 
+    pub(crate) fn has_begun(&self) -> bool {
+        self.heartbeat.exists()
+    }
+
     pub(crate) fn wait_for_start(&self) {
-        wait_until("the heartbeat has begun", || self.heartbeat.exists());
+        wait_until("the heartbeat has begun", || self.has_begun());
     }
 
     pub(crate) fn assert_nothing_left(&self) {
