@@ -41,7 +41,7 @@ pub enum FindingKind {
     EarlyExit,
     /// The test runner's own code is replaced.
     RunnerPatched,
-    /// An equality that is always true.
+    /// A comparison that holds for different values.
     ForgedEquality,
     /// Code that is not a test checks whether a test is running.
     TestDetection,

@@ -1,4 +1,4 @@
-//! Comparisons that are always true, by the function's header and body: the body returns a constant, ignores the content
+//! Comparisons that hold for different values, by the function's header and body: the body returns a constant, ignores the content
 //! of one of the objects, changes one of them, or holds either way. A value whose equality the language defines has no
 //! reason for another one.
 
@@ -275,7 +275,8 @@ fn compares_nothing(language: SourceLanguage, body: &str) -> bool {
     // Calls that pass the object on are no comparison where other functions are more usual than other objects.
     static COMPARES_TYPED: Pattern = Pattern::new(concat!(
         r"[=!]=|=~|\bsuper\b|\b(?:match|when|switch|default|throw|raise|is|in)\b|\b(?:matches|todo|unimplemented|panic)\b",
-        r"|(?i:\w*(?:eq|is_?close|near|approx|compare|cmp|same|match|hash|contains|verify|all|any|every)\w*\s*[!?]?\s*[(&{])",
+        r"|(?i:\w*(?:eq|is_?close|near|approx|compare|cmp|same|match|hash|contains|verify)\w*\s*[!?]?\s*[(&{])",
+        r"|\b(?:all|any|every|[a-z]+(?:All|Any|Every)|(?:all|any)_[a-z]+)\w*\s*[!?]?\s*[(&{]",
     ));
     static DISTINCT: Pattern = Pattern::new(r"\bis\s+not\b");
     static NUMBER: Pattern = Pattern::new(r"\b(?:int|float|str|len|abs|bool|id)\s*\(\s*\w+\s*\)");

@@ -583,6 +583,6 @@ fn describe_kind(kind: FindingKind) -> &'static str {
         FindingKind::TestDetection => {
             "behaves differently when a test is running, so the tests prove nothing"
         }
-        _ => "an equality that is always true makes assertions meaningless",
+        _ => "an equality that holds for different values makes assertions meaningless",
     }
 }
