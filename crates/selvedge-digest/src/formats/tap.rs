@@ -68,6 +68,7 @@ struct Subtest {
 #[derive(Debug)]
 struct TitledTest {
     title: String,
+    line: u64,
     /// The worst result so far; none before the first one.
     outcome: Option<TestOutcome>,
 }
@@ -180,11 +181,16 @@ impl FormatParser for TapParser {
                 None => {
                     self.titled = Some(TitledTest {
                         title: title.to_owned(),
+                        line: line.number,
                         outcome: None,
                     });
                 }
             }
             return LineClaim::Ignore;
+        }
+        if self.has_version && text.strip_prefix("# ").is_some_and(is_total) {
+            self.close(findings);
+            return LineClaim::Suppress;
         }
         let head = if self.begun { line.body() } else { text };
         let point = (head.starts_with("not ok") || head.starts_with("ok"))
@@ -227,9 +233,15 @@ impl TapParser {
 
     /// Records the test whose title was read last.
     fn close_titled(&mut self, findings: &mut Findings) {
-        let titled = self.titled.take();
-        if let Some((title, outcome)) = titled.and_then(|it| Some((it.title, it.outcome?))) {
+        if let Some(TitledTest {
+            title,
+            line,
+            outcome,
+        }) = self.titled.take()
+            && let Some(outcome) = outcome
+        {
             self.record_result(outcome, &title, findings);
+            findings.mark_reported(line..=line);
         }
     }
 

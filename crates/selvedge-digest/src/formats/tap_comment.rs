@@ -42,8 +42,19 @@ pub(super) fn is_total(comment: &str) -> bool {
         && words.next().is_none()
 }
 
-/// Perl's `#   at t/a.t line 3.`, or a word about the failure.
+/// bats' place of a failure: `(in test file a.bats, line 3)`, below the functions that were called.
+static BATS_FRAME: LinePattern = LinePattern::new(
+    r"^\(?(?:from function `[^']*' )?in (?P<test>test )?file (?P<file>.+), line (?P<line>\d+)[,)]$",
+);
+
+/// Perl's `#   at t/a.t line 3.`, the place that bats writes, or a word about the failure.
 pub(super) fn apply_comment(draft: &mut FailureBuilder, comment: &str) {
+    if let Some(frame) = BATS_FRAME.captures(comment) {
+        if frame.has("test") {
+            draft.locate(&frame);
+        }
+        return;
+    }
     let place = comment
         .strip_prefix("at ")
         .and_then(|rest| rest.trim_end_matches('.').rsplit_once(" line "));

@@ -5,6 +5,36 @@ use std::fmt::Write;
 
 use crate::record::{Failure, FailureKind};
 
+/// Lines of a message by which failures are compared.
+const COMPARED_LINES: usize = 6;
+
+/// What failures of a group have in common.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Cause<'a> {
+    kind: &'a FailureKind,
+    code: Option<&'a str>,
+    summary: &'a str,
+    /// If the summary only begins a value: the first lines of the message. Those below may name addresses and times.
+    message: Vec<&'a str>,
+}
+
+impl<'a> Cause<'a> {
+    fn of(failure: &'a Failure) -> Self {
+        let is_beginning = failure.summary.ends_with(['[', '{', '(', ':']);
+        let message = failure.message.as_deref().filter(|_| is_beginning);
+        let lines = message
+            .unwrap_or_default()
+            .lines()
+            .filter(|line| !line.trim().is_empty());
+        Self {
+            kind: &failure.kind,
+            code: failure.code.as_deref(),
+            summary: &failure.summary,
+            message: lines.take(COMPARED_LINES).collect(),
+        }
+    }
+}
+
 /// Failures with the same message, in the order of the log.
 #[derive(Debug)]
 pub(super) struct FailureGroup<'a> {
@@ -15,9 +45,9 @@ pub(super) struct FailureGroup<'a> {
 /// Groups failures with the same message, in the order of the first failure of each group.
 pub(super) fn group_failures(failures: &[Failure]) -> Vec<FailureGroup<'_>> {
     let mut groups: Vec<FailureGroup<'_>> = Vec::new();
-    let mut known: HashMap<(&FailureKind, &Option<String>, &str), usize> = HashMap::new();
+    let mut known: HashMap<Cause<'_>, usize> = HashMap::new();
     for failure in failures {
-        let key = (&failure.kind, &failure.code, failure.summary.as_str());
+        let key = Cause::of(failure);
         if let Some(&index) = known.get(&key) {
             groups[index].others.push(failure);
         } else {
@@ -190,15 +220,15 @@ fn strip_common_prefix<'a>(id: &'a str, before: &str) -> &'a str {
         .map(|(a, _)| a.len_utf8())
         .sum();
     let head = &id[..common];
-    ["::", " > ", " › ", "."]
-        .iter()
-        .filter_map(|mark| Some(head.rfind(mark)? + mark.len()))
-        .max()
-        // Parameters may contain the same marks.
-        .filter(|&at| {
-            !id[..at].contains(['[', '(', ' '])
-                || id[..at].contains(" > ")
-                || id[..at].contains(" › ")
-        })
-        .map_or(id, |at| &id[at..])
+    let end_of_last = |marks: &[&str]| {
+        let ends = marks
+            .iter()
+            .filter_map(|mark| Some(head.rfind(mark)? + mark.len()));
+        ends.max()
+    };
+    let suites = end_of_last(&[" > ", " › "]).unwrap_or(0);
+    let modules = end_of_last(&["::", "."]);
+    // Parameters and sentences may contain the same marks.
+    let modules = modules.filter(|&at| at > suites && !id[suites..at].contains(['[', '(', ' ']));
+    &id[modules.unwrap_or(suites)..]
 }

@@ -16,7 +16,7 @@ use crate::analysis::{Analysis, Digest};
 use crate::budget::{DigestBudget, estimate_tokens};
 use crate::digester::CommandStatus;
 use crate::record::Failure;
-use body::{detail_lines, is_diff_or_source, is_repetition, is_reported};
+use body::{detail_lines, is_diff_or_source, is_labelled, is_repetition, is_reported};
 use groups::{FailureGroup, fair_order, group_failures, short_list};
 use heading::{failure_heading, is_undecided, status, success_heading, truncation_notice};
 use ranked_lines::RankedLineSelection;
@@ -429,7 +429,7 @@ fn share_bodies(
                     .lines
                     .iter()
                     .any(|(_, shown)| is_repetition(line, shown));
-            if repeats || !shown_lines.insert(line.trim()) {
+            if repeats || !shown_lines.insert(line.trim()) && !is_labelled(group.group.first, at) {
                 continue;
             }
             let price = cost(line) + 1;

@@ -150,6 +150,88 @@ fn tap_that_ends_early_is_explained_by_its_end() {
     assert!(!digest.contains("property 500"), "{digest}");
 }
 
+/// Adds passed tests: a short log is shown whole.
+fn long(log: &str) -> String {
+    let passed = (100..300).map(|number| format!("ok {number} a test that passes as before\n"));
+    passed.fold(log.to_owned(), |log, line| log + &line)
+}
+
+/// bats explains a failure in comments: its place, the line that failed, and the output.
+#[test]
+fn bats_failures_have_their_places_and_messages() {
+    let log = "1..3\nnot ok 1 first sum\n\
+               # (from function `check' in file test/sum.bats, line 1,\n\
+               #  in test file test/sum.bats, line 4)\n#   `check 2 \"$((1+2))\"' failed\n\
+               # expected 2, got 3\nok 2 fine\nnot ok 3 second product\n\
+               # (in test file test/product.bats, line 9)\n#   `check 2 \"$((1+2))\"' failed\n\
+               # expected 12, got 15\n";
+    let analysis = analyse(
+        long(log).as_bytes(),
+        Hints::default(),
+        CommandStatus::Code(1),
+    );
+    let places: Vec<_> = analysis
+        .failures
+        .iter()
+        .map(|it| (it.file.as_deref(), it.line))
+        .collect();
+    let expected = [
+        (Some("test/sum.bats"), Some(4)),
+        (Some("test/product.bats"), Some(9)),
+    ];
+    assert_eq!(places, expected);
+    let digest = analysis.render(DigestBudget::default()).text;
+    assert!(digest.contains("expected 2, got 3"), "{digest}");
+    assert!(!digest.contains("from function"), "{digest}");
+}
+
+/// Failures are grouped by their messages, not by the line that only begins a value.
+#[test]
+fn failures_with_different_values_are_shown_one_by_one() {
+    let failure = |number: u32, name: &str, value: &str| {
+        format!(
+            "not ok {number} - f > ends('{name}') is '' on Windows\n  ---\n  message: |-\n    Difference: [\n      {value}\n    ]\n  ...\n"
+        )
+    };
+    let log = [
+        "TAP version 13\n1..3\n".to_owned(),
+        failure(1, "a", "one"),
+        failure(2, "..", "two"),
+        failure(3, "...", "two"),
+    ];
+    let analysis = analyse(
+        long(&log.concat()).as_bytes(),
+        Hints::default(),
+        CommandStatus::Code(1),
+    );
+    let digest = analysis.render(DigestBudget::default()).text;
+    assert!(digest.contains("one") && digest.contains("two"), "{digest}");
+    assert!(
+        digest.contains("also ends('...') is '' on Windows"),
+        "{digest}"
+    );
+}
+
+/// The actual value looks like the expected one, and titles of passed tests explain nothing.
+#[test]
+fn equal_looking_values_of_tape_are_both_shown() {
+    let log = "TAP version 13\n# passes\nok 1 is 1\n# copies\nnot ok 2 is another\n  ---\n    operator: notEqual\n\
+               \x20   expected: |-\n      { key: 'yup' }\n    actual: |-\n      { key: 'yup' }\n\
+               \x20   at: Test.<anonymous> (/a/x.js:3:4)\n  ...\n# goes on\nok 3 is 3\n\n1..3\n# tests 3\n\
+               # pass  2\n# fail  1\n";
+    let analysis = analyse(
+        long(log).as_bytes(),
+        Hints::default(),
+        CommandStatus::Code(1),
+    );
+    let digest = analysis.render(DigestBudget::default()).text;
+    assert_eq!(digest.matches("{ key: 'yup' }").count(), 2, "{digest}");
+    assert!(
+        !digest.contains("# passes") && !digest.contains("# tests"),
+        "{digest}"
+    );
+}
+
 /// tape prints a title for each test, and messages for its assertions, which may contain actual values.
 #[test]
 fn tap_tests_with_titles_are_named_by_them() {
