@@ -92,7 +92,7 @@ fn verification_table(tried: &[TriedProposal]) -> String {
             text,
             "\n# The checks took {} together when they were run; this limit leaves room.\n\
              [verification]\ntimeout = \"{timeout}\"\n",
-            format_duration(tried.iter().map(|tried| trial_duration(&tried.trial)).sum()),
+            format_duration(duration_of_checks(tried)),
         );
     }
     if let Some(setting) = known_failures {
@@ -241,10 +241,14 @@ fn comment_out(fields: &str) -> String {
 /// A timeout for the whole verification if the default is too short: three times the duration of all checks, rounded up
 /// to minutes.
 fn verification_timeout(tried: &[TriedProposal]) -> Option<HumanDuration> {
-    let total: Duration = tried.iter().map(|tried| trial_duration(&tried.trial)).sum();
-    let timeout = total * 3;
+    let timeout = duration_of_checks(tried) * 3;
     let minutes = timeout.as_secs().div_ceil(60);
     (timeout > DEFAULT_TIMEOUT).then_some(HumanDuration(minutes * 60_000))
+}
+
+fn duration_of_checks(tried: &[TriedProposal]) -> Duration {
+    let active = tried.iter().filter(|tried| tried.is_active());
+    active.map(|tried| trial_duration(&tried.trial)).sum()
 }
 
 fn trial_duration(trial: &Trial) -> Duration {

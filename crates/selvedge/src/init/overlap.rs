@@ -25,6 +25,18 @@ const WHOLE_PROJECT_TOOLS: [&str; 12] = [
     "vue-tsc",
 ];
 
+/// Options of test runners that decide what is printed, not what is tested.
+const REPORTING: [&str; 8] = [
+    "--ci",
+    "--color",
+    "--colors",
+    "--cov",
+    "--coverage",
+    "--no-coverage",
+    "--run",
+    "--verbose",
+];
+
 const MAKEFILES: [&str; 3] = ["Makefile", "makefile", "GNUmakefile"];
 
 const JUSTFILES: [&str; 3] = ["justfile", "Justfile", ".justfile"];
@@ -39,11 +51,22 @@ pub(super) fn note_containing_commands(files: &RepositoryFiles, proposals: &mut 
         scripts.expand(&command, MAX_NESTED_SCRIPTS, &mut parts);
         for (index, proposal) in proposals.iter_mut().enumerate() {
             let is_other = index != container && proposal.step.directory == directory;
-            if is_other && parts.iter().any(|part| runs(part, proposal, &scripts)) {
+            let is_contained = || {
+                parts.iter().any(|part| runs(part, proposal, &scripts))
+                    || contains_all(&parts, proposal, &scripts)
+            };
+            if is_other && is_contained() {
                 proposal.contained_in.push(command.clone());
             }
         }
     }
+}
+
+/// Whether scripts run all commands of a proposal that is a script itself, such as `test:ci` besides `test`.
+fn contains_all(parts: &[Vec<String>], proposal: &Proposal, scripts: &Scripts<'_>) -> bool {
+    let mut own = Vec::new();
+    scripts.expand(&proposal.step.target, MAX_NESTED_SCRIPTS, &mut own);
+    !own.is_empty() && own.iter().all(|part| parts.contains(part))
 }
 
 /// Whether a part of a script runs a proposal's command.
@@ -196,6 +219,9 @@ impl<'a> Scripts<'a> {
             let name = program.rsplit('/').next().unwrap_or_default();
             name.to_owned()
         });
+        let is_vitest = program.as_deref() == Some("vitest");
+        let words = words
+            .filter(|word| !(REPORTING.contains(&word.as_str()) || is_vitest && word == "run"));
         program.into_iter().chain(words).collect()
     }
 }

@@ -19,6 +19,7 @@ const ROLES: [(CheckRole, &[&str]); 3] = [
             "dialyzer",
             "phpstan",
             "psalm",
+            "tsd",
         ],
     ),
     (
@@ -30,7 +31,14 @@ const ROLES: [(CheckRole, &[&str]); 3] = [
             "biome",
             "ruff",
             "flake8",
+            "pycodestyle",
+            "pydocstyle",
+            "pyflakes",
             "pylint",
+            "oxlint",
+            "standard",
+            "stylelint",
+            "xo",
             "golangci-lint",
             "vet",
             "staticcheck",
@@ -89,6 +97,9 @@ const RUNNERS: [&str; 45] = [
 
 /// Programs that run the same scripts of a `package.json`.
 pub(in crate::init) const PACKAGE_MANAGERS: [&str; 4] = ["npm", "pnpm", "yarn", "bun"];
+
+/// Programs whose arguments are names of tasks.
+const TASK_RUNNERS: [&str; 5] = ["invoke", "just", "make", "rake", "task"];
 
 /// Beginnings of commands that prepare a machine, or that publish.
 const NOT_CHECKS: [&str; 67] = [
@@ -159,6 +170,14 @@ const NOT_CHECKS: [&str; 67] = [
     "coverage report",
     "coverage xml",
     "bash <(curl",
+];
+
+/// Package managers, and their commands that configure something or change what is installed.
+const MANAGERS: [&str; 9] = [
+    "bundle", "composer", "npm", "pdm", "pip", "pnpm", "poetry", "uv", "yarn",
+];
+const MANAGEMENT: [&str; 11] = [
+    "cache", "config", "dedupe", "env", "lock", "pkg", "remove", "self", "set", "update", "version",
 ];
 
 /// Words of commands that install, change or publish something, or do not end.
@@ -323,7 +342,17 @@ fn is_preparation(run: &str) -> bool {
             !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == ':')
         })
     };
+    let manages_packages = || {
+        let program = words.first().filter(|word| MANAGERS.contains(word));
+        let mut arguments = words.iter().skip(1).filter(|word| !word.starts_with('-'));
+        // Without a command, Yarn installs.
+        program.is_some_and(|program| {
+            let command = arguments.next();
+            command.map_or(*program == "yarn", |word| MANAGEMENT.contains(word))
+        })
+    };
     NOT_CHECKS.iter().any(|start| run.starts_with(start))
+        || manages_packages()
         || is_value_of_ci()
         || is_powershell_assignment()
         || words.iter().any(|word| NOT_CHECK_WORDS.contains(word))
@@ -342,7 +371,8 @@ pub(super) fn with_program_of(proposed: &str, command: &str, tool: &str) -> Opti
     );
     let (own_program, other_program) = (program_words(&own), program_words(&other));
     let (first, other_first) = (own_program.first()?, other_program.first()?);
-    if first == other_first {
+    // A task may have the name of the tool that it runs.
+    if first == other_first || TASK_RUNNERS.contains(other_first) {
         return Some(command.to_owned());
     }
     let script = |words: &[&str]| {

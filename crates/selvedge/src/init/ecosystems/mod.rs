@@ -13,12 +13,13 @@ mod php;
 mod python;
 mod ruby;
 mod rust;
+mod shell;
 mod tasks;
 
 use super::proposal::Ecosystem;
 
 /// All families. Task runners are last, because they only fill gaps.
-pub(super) const ALL: [Ecosystem; 13] = [
+pub(super) const ALL: [Ecosystem; 14] = [
     rust::ECOSYSTEM,
     javascript::ECOSYSTEM,
     deno::ECOSYSTEM,
@@ -31,5 +32,6 @@ pub(super) const ALL: [Ecosystem; 13] = [
     php::ECOSYSTEM,
     dotnet::ECOSYSTEM,
     cmake::ECOSYSTEM,
+    shell::ECOSYSTEM,
     tasks::ECOSYSTEM,
 ];

@@ -317,6 +317,25 @@ fn checks_that_others_contain_are_noted() {
         contained(&[("package.json", package), (WORKFLOW, workflow)]),
         ["npm run types < npm test", "npm run lint < npm test"]
     );
+    let package = r#"{
+        "scripts": {
+            "test": "npm run lint && npm run unit",
+            "test:ci": "npm run lint && npm run unit -- --coverage",
+            "lint": "eslint src",
+            "unit": "vitest run --coverage"
+        }
+    }"#;
+    let workflow =
+        "- run: npm run test:ci\n- run: npx vitest --coverage\n- run: yarn --frozen-lockfile\n";
+    assert_eq!(
+        contained(&[("package.json", package), (WORKFLOW, workflow)]),
+        [
+            "npm test < npm run test:ci",
+            "npm run lint < npm test, npm run test:ci",
+            "npm run test:ci < npm test",
+            "npx vitest --coverage < npm test, npm run test:ci",
+        ]
+    );
     let makefile = [("Makefile", makefile), (WORKFLOW, "- run: make ci\n")];
     assert_eq!(
         contained(&makefile),
@@ -584,6 +603,27 @@ fn tool_is_found_behind_variables_and_interpreters() {
         ".github/workflows/ci.yml: ruff format --check .",
     ];
     check_adopted(&[(WORKFLOW, workflow)], &adopted, &[]);
+}
+
+#[test]
+fn task_with_the_name_of_a_tool_is_adopted_whole() {
+    let files = [
+        (
+            "composer.json",
+            r#"{"require-dev": {"phpstan/phpstan": "2"}}"#,
+        ),
+        ("phpstan.neon", ""),
+        ("vendor/bin/phpstan", ""),
+        (
+            "Makefile",
+            "phpstan:\n\t@vendor/bin/phpstan analyse --memory-limit=-1\n",
+        ),
+        (
+            WORKFLOW,
+            "- run: make phpstan\n- run: composer update --prefer-lowest\n",
+        ),
+    ];
+    check_adopted(&files, &[".github/workflows/ci.yml: make phpstan"], &[]);
 }
 
 #[test]

@@ -36,6 +36,21 @@ fn ecosystem_cargo() {
 }
 
 #[test]
+fn ecosystem_bats() {
+    check(&[("test/a.bats", "")], &["tests: bats test"]);
+    let nested = [
+        ("tests/a/b.bats", ""),
+        ("tests/bats/test/c.bats", ""),
+        ("node_modules/.bin/bats", ""),
+    ];
+    let expected = "tests: node_modules/.bin/bats --recursive tests";
+    check(&nested, &[expected]);
+    check(&[("test/bats/test/c.bats", "")], &[]);
+    let other = [("test/a.bats", ""), ("go.mod", ""), ("a_test.go", "")];
+    assert_eq!(proposals(&other)[0].step.target, "go test ./...");
+}
+
+#[test]
 fn ecosystem_check_types() {
     let kinds: Vec<_> = proposals(&[("Cargo.toml", "")])
         .iter()
