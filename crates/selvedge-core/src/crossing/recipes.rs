@@ -17,6 +17,25 @@ struct Rule {
     recipe: Vec<String>,
 }
 
+impl Rule {
+    /// Replaces make's automatic variables in a line of the recipe.
+    fn with_own_names(&self, line: &str, target: &str) -> String {
+        static AUTOMATIC: Pattern = Pattern::new(r"\$(?:\$|\(([@<^+?])\)|\{([@<^+?])\}|([@<^+?]))");
+        let Some(regex) = AUTOMATIC.regex() else {
+            return line.to_owned();
+        };
+        let value = |found: &regex::Captures<'_>| match found.iter().skip(1).flatten().next() {
+            Some(name) if name.as_str() == "@" => target.to_owned(),
+            Some(name) if name.as_str() == "<" => {
+                self.prerequisites.first().cloned().unwrap_or_default()
+            }
+            Some(_) => self.prerequisites.join(" "),
+            None => found[0].to_owned(),
+        };
+        regex.replace_all(line, value).into_owned()
+    }
+}
+
 /// The rules of a makefile or justfile and the files that it includes.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
@@ -180,7 +199,8 @@ impl Rules {
             let is_own = is_goal && rule.recipe.is_empty();
             let prerequisites = rule.prerequisites.iter();
             unread.extend(prerequisites.map(|name| (name.as_str(), is_own)));
-            let commands = rule.recipe.iter().map(|line| self.expand(line));
+            let commands = rule.recipe.iter();
+            let commands = commands.map(|line| self.expand(&rule.with_own_names(line, target)));
             let commands =
                 commands.map(|line| line.trim_start_matches(['@', '-', '+', ' ']).to_owned());
             let commands: Vec<String> = commands

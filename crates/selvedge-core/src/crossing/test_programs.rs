@@ -98,7 +98,8 @@ impl BaseProject<'_> {
                 let sources = run
                     .iter()
                     .flat_map(|program| rules.prerequisites_of(program));
-                let sources = sources.filter_map(|name| join(folder, name));
+                let sources = sources.flat_map(sources_of_object);
+                let sources = sources.filter_map(|name| join(folder, &name));
                 let is_compiled =
                     |path: &String| SourceLanguage::from_path(path) == Some(SourceLanguage::C);
                 found.extend(sources.filter(is_compiled).filter(|path| {
@@ -108,6 +109,16 @@ impl BaseProject<'_> {
             }
         }
         found
+    }
+}
+
+/// The files from which make's own rules would make an object file; other files as they are.
+fn sources_of_object(name: &str) -> Vec<String> {
+    match name.strip_suffix(".o") {
+        Some(stem) => ["c", "cc", "cpp", "cxx", "C"]
+            .map(|ending| format!("{stem}.{ending}"))
+            .into(),
+        None => vec![name.to_owned()],
     }
 }
 

@@ -1762,9 +1762,15 @@ fn sides_programs_that_a_build_file_runs_as_tests() {
             "#include \"sum.h\"\nint main(void) { return sum(1, 2) != 3; }\n",
         ),
     ];
+    let own_names = "all: verify\nverify: verify.o sum.o\n\tcc -o $@ $^\n\t./$@\n";
+    let by_object = base.map(|(path, text)| match path {
+        "Makefile" => (path, own_names),
+        _ => (path, text),
+    });
     for (path, side) in [("verify.c", Some(ProjectSide::Shared)), ("sum.c", None)] {
         let after = "int main(void) { return 0; }\n";
         assert_eq!(side_of("make test", &base, path, after), side, "{path}");
+        assert_eq!(side_of("make", &by_object, path, after), side, "{path}");
     }
 }
 

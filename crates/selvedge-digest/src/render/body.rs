@@ -45,17 +45,14 @@ pub(super) fn detail_lines(failure: &Failure) -> Vec<(usize, &str)> {
     lines.into_iter().map(|(_, at, line)| (at, line)).collect()
 }
 
-/// Whether a line of the message is a label or the first line of its value: the actual value may look like the expected
-/// one.
+/// Whether a line of the message is the first line of a value, below its label: the actual value may look like the
+/// expected one.
 pub(super) fn is_labelled(failure: &Failure, at: usize) -> bool {
     let message = failure.message.as_deref().unwrap_or_default();
-    let is_label = |line: &str| line.trim_end().ends_with(':');
-    let mut lines = message.lines().skip(at.saturating_sub(1)).take(2);
-    match (lines.next(), lines.next()) {
-        (Some(label), Some(line)) if at > 0 => is_label(label) || is_label(line),
-        (Some(line), _) => at == 0 && is_label(line),
-        _ => false,
-    }
+    let label = at
+        .checked_sub(1)
+        .and_then(|above| message.lines().nth(above));
+    label.is_some_and(|label| label.trim_end().ends_with(':')) && at < message.lines().count()
 }
 
 fn rank_line(line: &str) -> LineRank {

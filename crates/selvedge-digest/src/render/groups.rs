@@ -14,13 +14,13 @@ struct Cause<'a> {
     kind: &'a FailureKind,
     code: Option<&'a str>,
     summary: &'a str,
-    /// If the summary only begins a value: the first lines of the message. Those below may name addresses and times.
+    /// If the summary only opens a value: the first lines of the message. Those below may name addresses and times.
     message: Vec<&'a str>,
 }
 
 impl<'a> Cause<'a> {
     fn of(failure: &'a Failure) -> Self {
-        let is_beginning = failure.summary.ends_with(['[', '{', '(', ':']);
+        let is_beginning = failure.summary.ends_with(['[', '{', '(']);
         let message = failure.message.as_deref().filter(|_| is_beginning);
         let lines = message
             .unwrap_or_default()

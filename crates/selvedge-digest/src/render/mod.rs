@@ -429,7 +429,12 @@ fn share_bodies(
                     .lines
                     .iter()
                     .any(|(_, shown)| is_repetition(line, shown));
-            if repeats || !shown_lines.insert(line.trim()) && !is_labelled(group.group.first, at) {
+            // A value may also equal another one of the same failure.
+            let is_value = || {
+                is_labelled(group.group.first, at)
+                    && group.lines.iter().any(|(_, shown)| *shown == line)
+            };
+            if repeats || !shown_lines.insert(line.trim()) && !is_value() {
                 continue;
             }
             let price = cost(line) + 1;
