@@ -442,6 +442,8 @@ pub(crate) fn format_verdict(run: &Run) -> String {
         Some(format!(
             "selvedge review {short} --accept, or --reject --reason TEXT"
         ))
+    } else if outcome == Outcome::MaxRetriesExhausted && has_only_old_failures(run) {
+        Some("selvedge known-failures, if what still fails is not part of the task".to_owned())
     } else {
         None
     };
@@ -449,6 +451,23 @@ pub(crate) fn format_verdict(run: &Run) -> String {
         text += &format!("  {} {next}\n", style::dim("next:"));
     }
     text
+}
+
+/// Whether the last attempt fixed tests, and everything that still fails had failed before the work began.
+fn has_only_old_failures(run: &Run) -> bool {
+    let report = run.attempts.last().and_then(|last| last.report.as_ref());
+    report.is_some_and(|report| {
+        let checks = report.checks.iter();
+        let mut failed = checks
+            .filter(|check| check.status != CheckStatus::Pass)
+            .peekable();
+        failed.peek().is_some()
+            && failed.all(|check| check.marks.preexisting)
+            && report
+                .checks
+                .iter()
+                .any(|check| !check.fixed_tests.is_empty())
+    })
 }
 
 /// The command that shows the details of a run.

@@ -117,6 +117,23 @@ fn known_failures_are_excused_only_if_unrelated() {
 }
 
 #[test]
+fn known_failures_are_suggested_if_only_old_failures_are_left() {
+    let (env, runner) = tested("adds FAILED\ngreets FAILED\nhails ok\n");
+    let run = |work: &str| {
+        let agent = agent(&env, work);
+        let run = ["run", "fix adds", "--check", &runner, "--retries", "0"];
+        env.selvedge(run).args(["--agent-cmd", &agent]).run()
+    };
+    let hint = "next: selvedge known-failures";
+    let out = run("printf 'adds ok\\ngreets FAILED\\nhails ok\\n' > tests");
+    out.assert_code(1);
+    assert!(out.stdout.contains(hint), "{out}");
+    let out = run("printf 'adds FAILED\\ngreets FAILED\\nhails ok\\nx ok\\n' > tests");
+    out.assert_code(1);
+    assert!(!out.stdout.contains(hint), "{out}");
+}
+
+#[test]
 fn known_failures_that_leave_no_passed_test_are_not_excused() {
     let (env, runner) = tested("greets FAILED\n");
     let listed = env.selvedge(["known-failures", "--check", &runner]).run();
