@@ -2,8 +2,9 @@
 
 use super::state::Run;
 use crate::crossing::ExpectedChanges;
+use crate::format::counted;
 use crate::model::{
-    Cost, CostSource, MicroUsd, Outcome, ReportStatus, RunResult, UNCHANGED_REASON,
+    Cost, CostSource, MicroUsd, Outcome, Report, ReportStatus, RunResult, UNCHANGED_REASON,
 };
 
 impl Run {
@@ -97,7 +98,33 @@ impl Run {
             );
         }
         warnings.extend(self.unmatched_expectations());
+        warnings.extend(self.newly_skipped_tests());
         warnings
+    }
+
+    /// The checks that skip more tests than before the work began. The original tests have decided, so this is no
+    /// reason to refuse verified work, but the reader of a change wants to know.
+    fn newly_skipped_tests(&self) -> Vec<String> {
+        let last = self.verified_attempts().next_back();
+        let is_decided = |it: &Report| it.status == ReportStatus::Pass && it.crossed.is_some();
+        let Some((_, report)) = last.filter(|(_, report)| is_decided(report)) else {
+            return Vec::new();
+        };
+        let checks = report.checks.iter().enumerate();
+        let newly_skipped = checks.filter_map(|(index, check)| {
+            let before = self.baseline_of(index, check.kind, &check.target)?;
+            let (before, now) = (before.tests.as_ref()?, check.tests.as_ref()?);
+            let is_comparable = before.has_same_readers(now);
+            (is_comparable && now.skipped > before.skipped).then(|| {
+                let skipped = counted(now.skipped, "test");
+                let before = before.skipped;
+                format!(
+                    "{}: {skipped} skipped, {before} before the work began",
+                    check.label()
+                )
+            })
+        });
+        newly_skipped.collect()
     }
 
     /// Adds the declared test changes that verified work does not contain. Subtasks share the declaration of the whole

@@ -50,6 +50,33 @@ fn crossed_run_passes_correct_work_with_changed_check() {
     );
 }
 
+#[test]
+fn crossed_run_that_passes_names_newly_skipped_tests() {
+    let env = TestEnv::new(env!("CARGO_BIN_EXE_selvedge"));
+    let output = |greets: &str, passed: u32, ignored: u32| {
+        format!(
+            "running 2 tests\ntest adds ... ok\ntest greets ... {greets}\n\ntest result: ok. {passed} passed; 0 failed; \
+             {ignored} ignored; 0 measured; 0 filtered out; finished in 0.00s\n"
+        )
+    };
+    env.write("tests/output.txt", output("ok", 2, 0));
+    env.write("out", "bad\n");
+    env.create_repo();
+    let skipped = env.root().join("skipped");
+    std::fs::write(&skipped, output("ignored", 1, 1)).unwrap();
+    let skips = format!(
+        "cp '{}' tests/output.txt; echo good > out",
+        skipped.display()
+    );
+    let out = run_json(&env, &agent(&env, &skips), "cat tests/output.txt", &[]);
+    out.assert_code(0);
+    let warnings = out.json()["warnings"].to_string();
+    assert!(
+        warnings.contains("1 test skipped, 0 before the work began"),
+        "{warnings}"
+    );
+}
+
 /// A flag in a file whose original passes as well is a hint for a reviewer.
 #[test]
 fn crossed_run_needs_no_review_for_flags_in_replaced_files() {
