@@ -56,6 +56,7 @@ recorded! {
     tap_mocha => 3,
     tap_vitest => 1,
     tap_vitest_flat => 1,
+    tap_bats => 1,
     pyright => 1,
     pyright_two => 1,
     pylint => 31,
