@@ -85,7 +85,13 @@ impl Rules {
             if is_recipe && !current.is_empty() {
                 for target in &current {
                     let rule = self.by_target.entry(target.clone()).or_default();
-                    rule.recipe.push(line.trim().to_owned());
+                    let line = line.trim();
+                    // In a justfile, `$@` are the arguments of the recipe.
+                    rule.recipe.push(if is_just {
+                        line.to_owned()
+                    } else {
+                        rule.with_own_names(line, target)
+                    });
                 }
                 continue;
             }
@@ -144,8 +150,8 @@ impl Rules {
             for target in &current {
                 let rule = self.by_target.entry(target.clone()).or_default();
                 rule.prerequisites.extend(names(prerequisites));
-                rule.recipe
-                    .extend(inline.map(|line| line.trim().to_owned()));
+                let inline = inline.map(|line| rule.with_own_names(line.trim(), target));
+                rule.recipe.extend(inline);
             }
         }
     }
@@ -199,8 +205,7 @@ impl Rules {
             let is_own = is_goal && rule.recipe.is_empty();
             let prerequisites = rule.prerequisites.iter();
             unread.extend(prerequisites.map(|name| (name.as_str(), is_own)));
-            let commands = rule.recipe.iter();
-            let commands = commands.map(|line| self.expand(&rule.with_own_names(line, target)));
+            let commands = rule.recipe.iter().map(|line| self.expand(line));
             let commands =
                 commands.map(|line| line.trim_start_matches(['@', '-', '+', ' ']).to_owned());
             let commands: Vec<String> = commands
@@ -248,4 +253,23 @@ pub(super) fn find_made_files(base: &BaseFiles) -> BTreeSet<String> {
         made.extend(targets.filter_map(|target| join(folder_of(path), target)));
     }
     made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn automatic_variables_are_those_of_make() {
+        let recipe = |file: &str, text: &str| {
+            let base: BaseFiles = [(file.to_owned(), Some(text.as_bytes().to_vec()))].into();
+            let rules = Rules::read(&base, file, "").unwrap();
+            let (commands, _) = rules.recipes_of(&["all"]).remove(0);
+            commands.join("; ")
+        };
+        let makefile = "all: a.c b.c\n\tcc -o $@ $^ $(<)\n\t./$@ $$@\n";
+        let expected = "cc -o all a.c b.c a.c; ./all $@";
+        assert_eq!(recipe("Makefile", makefile), expected);
+        assert_eq!(recipe("justfile", "all *args:\n  pytest $@\n"), "pytest $@");
+    }
 }

@@ -1,6 +1,6 @@
-//! Comparisons that hold for different values, by the function's header and body: the body returns a constant, ignores the content
-//! of one of the objects, changes one of them, or holds either way. A value whose equality the language defines has no
-//! reason for another one.
+//! Comparisons that hold for different values, by the function's header and body: the body returns a constant, ignores
+//! the content of one of the objects, changes one of them, or holds either way. A value whose equality the language
+//! defines has no reason for another one.
 
 use std::collections::BTreeSet;
 
