@@ -102,7 +102,7 @@ pub(in crate::init) const PACKAGE_MANAGERS: [&str; 4] = ["npm", "pnpm", "yarn", 
 const TASK_RUNNERS: [&str; 5] = ["invoke", "just", "make", "rake", "task"];
 
 /// Beginnings of commands that prepare a machine, or that publish.
-const NOT_CHECKS: [&str; 67] = [
+const NOT_CHECKS: [&str; 66] = [
     "test ",
     "[ ",
     "[[ ",
@@ -161,7 +161,6 @@ const NOT_CHECKS: [&str; 67] = [
     "go mod download",
     "mix deps.get",
     "mix deps.compile",
-    "composer config",
     "jq ",
     "codecov",
     "coveralls",
@@ -173,8 +172,8 @@ const NOT_CHECKS: [&str; 67] = [
 ];
 
 /// Package managers, and their commands that configure something or change what is installed.
-const MANAGERS: [&str; 9] = [
-    "bundle", "composer", "npm", "pdm", "pip", "pnpm", "poetry", "uv", "yarn",
+const MANAGERS: [&str; 8] = [
+    "bundle", "composer", "npm", "pdm", "pnpm", "poetry", "uv", "yarn",
 ];
 const MANAGEMENT: [&str; 11] = [
     "cache", "config", "dedupe", "env", "lock", "pkg", "remove", "self", "set", "update", "version",

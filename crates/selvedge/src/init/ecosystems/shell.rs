@@ -12,13 +12,14 @@ pub(super) const ECOSYSTEM: Ecosystem = Ecosystem {
 const FOLDERS: [&str; 3] = ["test/", "tests/", "spec/"];
 
 fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
-    // bats itself may be a submodule there.
+    // bats itself and its libraries may be submodules there.
     let tests_in = |folder: &'static str| {
         at.paths()
             .filter_map(move |path| path.strip_prefix(folder))
             .filter(|path| {
                 let extension = path.rsplit_once('.').map(|(_, extension)| extension);
-                extension == Some("bats") && !path.starts_with("bats")
+                let mut folders = path.split('/').rev().skip(1);
+                extension == Some("bats") && !folders.any(|folder| folder.starts_with("bats"))
             })
     };
     let folders = FOLDERS.into_iter().filter_map(|folder| {

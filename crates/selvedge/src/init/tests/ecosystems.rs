@@ -37,7 +37,7 @@ fn ecosystem_cargo() {
 
 #[test]
 fn ecosystem_bats() {
-    check(&[("test/a.bats", "")], &["tests: bats test"]);
+    check(&[("test/bats_a.bats", "")], &["tests: bats test"]);
     let nested = [
         ("tests/a/b.bats", ""),
         ("tests/bats/test/c.bats", ""),
