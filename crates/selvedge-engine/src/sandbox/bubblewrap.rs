@@ -82,6 +82,13 @@ pub(crate) fn bubblewrap_arguments(
             &plan.mount_source(&path),
         ));
     }
+    for link in &plan.symlinks {
+        arguments.extend([
+            "--symlink".into(),
+            (&link.target).into(),
+            (&link.path).into(),
+        ]);
+    }
     let is_root = rustix::process::geteuid().is_root();
     for steers in KERNEL_CONTROL_PATHS
         .iter()

@@ -23,6 +23,7 @@ mod paths;
 mod placeholders;
 mod plan;
 mod portable;
+mod private_home;
 mod probe;
 mod probe_cache;
 mod seccomp;
@@ -47,6 +48,7 @@ use caches::CacheAccess;
 use paths::{SandboxPaths, SteeringPath, canonical};
 use placeholders::{MissingPath, remove_abandoned_placeholders};
 use plan::{PathAccess, RelocatedFolder, system_strings};
+use private_home::PrivateHome;
 use setup::SessionKind;
 use temporary_paths::{NeededPaths, is_temporary, is_temporary_folder, paths_named_by};
 
@@ -199,14 +201,17 @@ impl WorkspaceSandbox {
             .chain(&of_agent)
             .collect();
         let masked = self.masked_paths(command.agent, program, &used);
+        let private_home = self.private_home(&opened);
         let masked: Vec<PathBuf> = masked
             .into_iter()
             .chain(homes.iter().filter(|_| strict).cloned())
+            .chain(private_home.iter().map(|home| home.path.clone()))
             // Paths from the user's settings exist; caches are not among them.
             .filter(|path| !opened.contains(path) && !of_agent.contains(path))
             .filter(|path| self.is_seen(path))
             .collect();
-        let (shown, links) = self.shown_paths(command, &masked, &homes);
+        let home_entries = private_home.iter().flat_map(|home| &home.entries).cloned();
+        let (shown, links) = self.shown_paths(command, &masked, &homes, home_entries);
         let steering = self.steering_paths(steering, &of_agent);
         let protected = self.protected_paths(&opened, &caches.writable);
         let missing = self.missing_paths(&steering, &opened, &caches.writable_in_home());
@@ -233,6 +238,7 @@ impl WorkspaceSandbox {
             readable: system_strings(shown),
             container: own.container.clone(),
             relocated: own.relocated_folders(),
+            symlinks: private_home.map_or_else(Vec::new, |home| home.symlinks),
         };
         let redirect = command
             .agent
@@ -255,6 +261,7 @@ impl WorkspaceSandbox {
         command: &SessionCommand,
         masked: &[PathBuf],
         homes: &[PathBuf],
+        home_entries: impl Iterator<Item = PathBuf>,
     ) -> (Vec<PathBuf>, Vec<(PathBuf, PathBuf)>) {
         let own = &*self.inner;
         let strict = own.profile == SandboxProfile::Strict;
@@ -277,7 +284,8 @@ impl WorkspaceSandbox {
             .chain(toolchains)
             .chain(repository)
             .chain(elsewhere.and_then(canonical))
-            .chain(temporary_home);
+            .chain(temporary_home)
+            .chain(home_entries);
         let shown = visible.filter(|path| {
             !masked.iter().any(|masked| {
                 path.starts_with(masked) && !homes.contains(masked) && !is_below(run_dir, path)
@@ -296,6 +304,17 @@ impl WorkspaceSandbox {
         let links = needed.links.into_iter().chain(links).collect();
         let shown = shown.chain(services.into_iter().filter_map(canonical));
         (shown.collect(), links)
+    }
+
+    /// The home with its top replaced by a folder of the session: tests and tools create files there (`~/.xo-cache`). `None`
+    /// if the backend has no mounts, the profile hides the home anyway, or the session may write to the home itself.
+    fn private_home(&self, opened: &[PathBuf]) -> Option<PrivateHome> {
+        let own = &*self.inner;
+        let replaces =
+            own.backend == SandboxBackend::Bubblewrap && own.profile == SandboxProfile::Default;
+        let home = own.paths.own_home().filter(|_| replaces)?;
+        let is_opened = opened.iter().any(|path| home.starts_with(path));
+        PrivateHome::of(home).filter(|_| !is_opened)
     }
 
     /// Paths that are hidden from a session that uses these paths.
@@ -652,9 +671,11 @@ fn add_links(plan: &mut SandboxPlan, links: Vec<(PathBuf, PathBuf)>) {
         Some(access) => access == PathAccess::Hidden,
         None => is_temporary(path),
     };
+    let symlinks: Vec<PathBuf> = plan.symlinks.iter().map(|it| (&it.path).into()).collect();
     let links = links.into_iter().filter(|(link, target)| {
         let uncovers = masked.iter().any(|masked| masked.starts_with(target));
-        link != target && is_hidden(link) && !is_hidden(target) && !uncovers
+        let exists = symlinks.iter().any(|symlink| link.starts_with(symlink));
+        link != target && is_hidden(link) && !is_hidden(target) && !uncovers && !exists
     });
     let links = links.map(|(link, target)| RelocatedFolder {
         source: target.as_os_str().into(),

@@ -141,6 +141,7 @@ pub(super) mod tests {
             strict: false,
             container: None,
             relocated: Vec::new(),
+            symlinks: Vec::new(),
         }
     }
 

@@ -40,6 +40,15 @@ pub(crate) struct SandboxPlan {
     pub(crate) container: Option<ContainerPlan>,
     /// Mounts with a source at another path.
     pub(crate) relocated: Vec<RelocatedFolder>,
+    /// Symbolic links in a hidden folder. No other path is below one of them.
+    pub(crate) symlinks: Vec<Symlink>,
+}
+
+/// A symbolic link.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Symlink {
+    pub(crate) target: SystemString,
+    pub(crate) path: SystemString,
 }
 
 /// A folder that is mounted at another path than its own.

@@ -88,6 +88,7 @@ fn plan(paths: &[PathBuf], named: &[PathFlags]) -> SandboxPlan {
                 access: PathAccess::Read,
             })
             .collect(),
+        symlinks: Vec::new(),
     }
 }
 

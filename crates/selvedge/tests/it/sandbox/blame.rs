@@ -11,14 +11,12 @@ fn status(fixture: &SandboxFixture, script: &str, more: &[(&str, &str)]) -> (Str
 }
 
 fn denial_names_the_path(fixture: &SandboxFixture) {
-    let home = fixture.env.home();
-    let (status, reason) = status(fixture, "echo x > ~/made", &[]);
+    let notes = fixture.write_home_file("notes/one", "mine");
+    let made = notes.with_file_name("made");
+    let (status, reason) = status(fixture, "echo x > ~/notes/made", &[]);
     assert_eq!(status, "error", "{reason}");
     assert!(reason.contains("the sandbox denied access to"), "{reason}");
-    assert!(
-        reason.contains(&home.join("made").display().to_string()),
-        "{reason}"
-    );
+    assert!(reason.contains(&made.display().to_string()), "{reason}");
 }
 
 fn denial_is_not_assumed_for_ordinary_failures(fixture: &SandboxFixture) {
@@ -65,13 +63,14 @@ fn denial_of_a_server_is_not_a_failure(fixture: &SandboxFixture) {
 /// A denial in the baseline stops the run before the agent begins. Without a baseline the check is repeated
 /// without charge, then the run fails as infrastructure; the agent never receives a corrective prompt.
 fn denial_is_never_reported_to_the_agent(fixture: &SandboxFixture) {
+    fixture.write_home_file("notes/one", "mine");
     let run = [
         "run",
         "do it",
         "--agent-cmd",
         "sh -c 'cat >> told.txt'",
         "--check",
-        "touch ~/made",
+        "touch ~/notes/made",
         "--retries",
         "2",
         "--format",

@@ -13,6 +13,7 @@ mod forging;
 mod git_dirs;
 mod kernel;
 mod masks;
+mod private_home;
 mod room;
 mod secrets;
 mod settings;
