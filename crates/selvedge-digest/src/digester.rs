@@ -13,7 +13,7 @@ use crate::fallback::{RecentLine, SalientLines};
 use crate::findings::Findings;
 use crate::formats::{FormatDispatcher, LineClaim};
 use crate::line::{CleanLine, LineSignals};
-use crate::noise::{is_own_frame, is_report_notice, is_result_row};
+use crate::noise::{is_about_run, is_own_frame, is_report_notice, is_result_row};
 use crate::passing_output::PassingOutput;
 use crate::scan::scan;
 
@@ -232,7 +232,9 @@ impl LogReader {
             return LineClaim::Noise;
         }
         match self.formats.dispatch_line(line, &mut self.findings) {
-            LineClaim::NotMine | LineClaim::Ignore if is_result_row(line.body()) => {
+            LineClaim::NotMine | LineClaim::Ignore
+                if is_result_row(line.body()) || is_about_run(line.body()) =>
+            {
                 LineClaim::Noise
             }
             claim => claim,

@@ -1,6 +1,9 @@
 //! Lines that are never shown, whichever runner prints them: rows of letters for one result after another
-//! (`..F.s   [ 97%]`), which say nothing that the totals and the failures do not say; and notices of written reports,
-//! which Selvedge requests for itself in private folders; and frames of the modules that it loads into runners.
+//! (`..F.s   [ 97%]`), which say nothing that the totals and the failures do not say; names, versions and durations of
+//! runners; notices of written reports, which Selvedge requests for itself in private folders; and frames of the modules
+//! that it loads into runners.
+
+use crate::pattern::LinePattern;
 
 /// The notices of vitest, jest and .NET; pytest's is within dashes.
 const REPORT_NOTICES: [&str; 5] = [
@@ -10,6 +13,15 @@ const REPORT_NOTICES: [&str; 5] = [
     "Test results written to: ",
     "Results File: ",
 ];
+
+/// Lines of PHPUnit, RSpec, vitest and jest about the run itself.
+static ABOUT_RUN: LinePattern = LinePattern::new(concat!(
+    r"^(?:PHPUnit [\d.]+(?:-\S+)? by Sebastian Bergmann and contributors\.|Runtime: {3,}PHP [\d.]+\S*|Configuration: \S.*\.(?:xml|dist)",
+    r"|Time: [\d:.]+(?: seconds| ms)?, Memory: [\d.]+ ?MB",
+    r"|Finished in [\d.]+ (?:seconds?|minutes? [\d.]+ seconds?) \(files took [\d.]+ seconds? to load\)",
+    r"|RUN +v\d[\w.-]* \S.*|Start at +[\d:]+|Duration +[\d.]+m?s(?: \(transform .*\))?",
+    r"|Time: {8}[\d.]+ m?s(?:, estimated [\d.]+ m?s)?|Ran all test suites(?: .*)?\.)$",
+));
 
 /// The letters of pytest, unittest, minitest, RSpec, JUnit, PHPUnit, Jasmine and mocha.
 const LETTERS: &str = ".․FEsxXuRSWIDN*!,";
@@ -22,6 +34,24 @@ pub(crate) fn is_report_notice(body: &str) -> bool {
         && REPORT_NOTICES
             .iter()
             .any(|start| body.trim_start_matches(['-', ' ']).starts_with(start))
+}
+
+/// Whether the line is about a runner and its run, and not about any test.
+#[inline]
+pub(crate) fn is_about_run(body: &str) -> bool {
+    // Most lines begin with another word.
+    let beginnings = [
+        "PHPUnit ",
+        "Runtime: ",
+        "Configuration: ",
+        "Time: ",
+        "Finished in ",
+        "RUN ",
+        "Start at ",
+        "Duration ",
+        "Ran all test suites",
+    ];
+    beginnings.iter().any(|start| body.starts_with(start)) && ABOUT_RUN.is_match(body.trim_end())
 }
 
 /// Whether the line is a stack frame of a module by which Selvedge records results: `at run (…/selvedge_node.cjs:186:20)`.

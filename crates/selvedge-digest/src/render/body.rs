@@ -91,7 +91,12 @@ pub(super) fn is_diff_or_source(line: &str) -> bool {
     line.contains(['|', '│']) || line.trim_start().starts_with(['+', '-', '>', '<'])
 }
 
-/// Whether a line equals `said`, with at most a mark before it.
+/// A line without the mark by which pytest repeats the message below the source.
+pub(super) fn without_mark(line: &str) -> &str {
+    line.strip_prefix("E   ").unwrap_or(line).trim()
+}
+
+/// Whether a line equals `text`, with at most a mark before it.
 pub(super) fn is_repetition(line: &str, text: &str) -> bool {
     const LONG: usize = 40;
     const MARK: usize = 16;

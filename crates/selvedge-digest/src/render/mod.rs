@@ -16,7 +16,9 @@ use crate::analysis::{Analysis, Digest};
 use crate::budget::{DigestBudget, estimate_tokens};
 use crate::digester::CommandStatus;
 use crate::record::Failure;
-use body::{detail_lines, is_diff_or_source, is_labelled, is_repetition, is_reported};
+use body::{
+    detail_lines, is_diff_or_source, is_labelled, is_repetition, is_reported, without_mark,
+};
 use groups::{FailureGroup, fair_order, group_failures, short_list};
 use heading::{failure_heading, is_undecided, status, success_heading, truncation_notice};
 use ranked_lines::RankedLineSelection;
@@ -202,9 +204,13 @@ fn render_whole_log(analysis: &Analysis, budget: DigestBudget<'_>) -> Option<Str
     let text = match nothing_phrase(analysis) {
         Some(nothing) => format!("{heading}\n{nothing}\n"),
         None if whole.trim().is_empty() => return None,
-        // The blank lines below a header that is left out.
+        // The blank lines around what is left out.
         None if analysis.noise_lines > 0 => {
-            format!("{heading}\n{}", whole.trim_start_matches('\n'))
+            let mut shown = whole.trim_start_matches('\n').to_owned();
+            while shown.contains("\n\n\n") {
+                shown = shown.replace("\n\n\n", "\n\n");
+            }
+            format!("{heading}\n{shown}")
         }
         None => format!("{heading}\n{whole}"),
     };
@@ -434,7 +440,7 @@ fn share_bodies(
                 is_labelled(group.group.first, at)
                     && group.lines.iter().any(|(_, shown)| *shown == line)
             };
-            if repeats || !shown_lines.insert(line.trim()) && !is_value() {
+            if repeats || !shown_lines.insert(without_mark(line)) && !is_value() {
                 continue;
             }
             let price = cost(line) + 1;
