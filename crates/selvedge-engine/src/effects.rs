@@ -92,6 +92,9 @@ impl RunContext {
             EffectKind::Snapshot { moment } => {
                 let installed = match moment {
                     SnapshotReason::Start => {
+                        for supervisor in [&self.checks, &self.agents] {
+                            supervisor.start_ahead(&run.run_id.to_string());
+                        }
                         Box::pin(self.install_dependencies(run, progress, cancel)).await
                     }
                     SnapshotReason::After | SnapshotReason::Backup => Ok(()),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use selvedge_core::model::AgentKind;
 use selvedge_core::redact::Redactor;
 
-use super::pool::SupervisorPool;
+use super::pool::{PooledSupervisor, SupervisorPool};
 use crate::check_slots::CheckSlots;
 use crate::sandbox::WorkspaceSandbox;
 
@@ -99,6 +99,14 @@ impl Supervisor {
     /// Sandbox of every program that it starts.
     pub fn sandbox(&self) -> Option<&WorkspaceSandbox> {
         self.sandbox.as_ref()
+    }
+
+    /// Starts a process for the first session of a run, which then does not wait for its start. If it cannot be started,
+    /// that session reports it.
+    pub(crate) fn start_ahead(&self, run: &str) {
+        if let Ok(started) = PooledSupervisor::start(self, &format!("{run}.supervisor")) {
+            self.pool.put(started);
+        }
     }
 
     /// Ends the idle supervisors and waits until they are gone.

@@ -74,6 +74,7 @@ impl Workspace {
     ) -> Result<Snapshot, WorkspaceError> {
         let start = Instant::now();
         let lock = self.shadow.lock()?;
+        self.shadow.combine_packs(&self.git, &lock);
         let snapshot = self.take_snapshot(&lock, label, &HashSet::new(), None)?;
         if let Some(reference) = reference {
             self.shadow.name_stored(&lock, reference, &snapshot.tree)?;

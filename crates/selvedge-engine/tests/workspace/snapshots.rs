@@ -343,3 +343,28 @@ fn snapshots_go_on_after_the_shadow_directory_lost_its_objects_or_kept_a_stale_l
     fixture.restore(&tree);
     assert_eq!(fixture.read("a"), b"1");
 }
+
+/// Each snapshot adds a pack, and each start of git opens all of them.
+#[test]
+fn packs_of_many_snapshots_are_combined_without_loss() {
+    let fixture = WorkspaceFixture::folder();
+    let packs = || {
+        let entries = fs::read_dir(fixture.shadow().join("objects/pack")).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        paths
+            .filter(|path| path.extension() == Some(OsStr::new("pack")))
+            .count()
+    };
+    let trees: Vec<_> = (0..60)
+        .map(|number| {
+            fixture.write("number", number.to_string());
+            fixture.snapshot().tree
+        })
+        .collect();
+    assert!(packs() < 45, "{}", packs());
+    // No ref names those before the last one.
+    for (number, tree) in trees.iter().enumerate().step_by(7) {
+        fixture.restore(tree);
+        assert_eq!(fixture.read("number"), number.to_string().as_bytes());
+    }
+}
