@@ -4,6 +4,7 @@
 //! documentation. They are found in the token stream, without parsing expressions, so that macros and deep nesting do
 //! not matter. What a version added under `#[cfg(test)]` within a function or type is left out.
 
+mod edits;
 mod moved_tests;
 mod selected_tests;
 mod statements;
@@ -13,6 +14,7 @@ use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::Path;
 
+use edits::{Edit, removal, replace_example, replace_tests};
 pub use moved_tests::{MovedExamples, MovedTests, SourceVersions, find_moved_tests};
 pub use selected_tests::merge_selected_tests;
 use statements::find_test_statements;
@@ -83,27 +85,11 @@ fn merge(before: &[u8], after: &[u8], moved: &MovedExamples) -> Option<String> {
     {
         return Some(after.to_owned());
     }
-    let mut edits: Vec<(Range<usize>, String)> = Vec::new();
-    edits.extend(added.into_iter().map(|range| (range, String::new())));
+    let mut edits: Vec<Edit> = added.iter().map(|range| removal(after, range)).collect();
     for (path, module) in &new.modules {
-        let empty = ModuleTests::default();
-        let original = old.modules.get(path).unwrap_or(&empty);
-        if original.texts(before) == module.texts(after) {
-            continue;
-        }
-        let texts = original.texts(before);
-        let text: String = texts
-            .into_iter()
-            .flat_map(|text| ["\n", text, "\n"])
-            .collect();
-        let at = module.tests.first().map_or(module.end, |range| range.start);
-        edits.push((at..at, text));
-        edits.extend(
-            module
-                .tests
-                .iter()
-                .map(|range| (range.clone(), String::new())),
-        );
+        let original = old.modules.get(path);
+        let texts = original.map_or_else(Vec::new, |original| original.texts(before));
+        edits.extend(replace_tests(after, module, &texts));
     }
     let is_lost = |(path, module): (&String, &ModuleTests)| {
         !module.tests.is_empty() && !new.modules.contains_key(path)
@@ -121,8 +107,7 @@ fn merge(before: &[u8], after: &[u8], moved: &MovedExamples) -> Option<String> {
             continue;
         }
         // An example of a new item, or of one that had no example, is an added test.
-        let text = original.unwrap_or_default().to_owned();
-        edits.push((example.range.clone(), text));
+        edits.push(replace_example(after, &example.range, original)?);
     }
     let merged = apply_edits(after, edits)?;
     merged.parse::<TokenStream>().is_ok().then_some(merged)
@@ -137,7 +122,7 @@ fn decode_source(bytes: &[u8]) -> Option<&str> {
 
 /// Replaces ranges that do not overlap; the text for an empty range is inserted before the item that begins
 /// there.
-fn apply_edits(text: &str, mut edits: Vec<(Range<usize>, String)>) -> Option<String> {
+fn apply_edits(text: &str, mut edits: Vec<Edit>) -> Option<String> {
     edits.sort_by_key(|(range, _)| (range.start, range.end));
     let mut merged = String::with_capacity(text.len());
     let mut end = 0;
@@ -503,6 +488,51 @@ mod tests {
         );
     }
 
+    /// Merged sources are formatted as before, so that a check of the format passes.
+    #[test]
+    fn split_keeps_the_format() {
+        let test = |name: &str| format!("#[test]\nfn {name}() {{\n    f();\n}}");
+        let source = |code: &str, tests: &[&str]| {
+            let tests = tests.iter().map(|name| format!("\n{}\n", test(name)));
+            format!("fn f() {{\n    {code};\n}}\n{}", tests.collect::<String>())
+        };
+        for tests in [
+            &["a", "other", "c", "d"][..],
+            &["a"],
+            &["new", "a", "b", "c"],
+            &["c"],
+            &[],
+        ] {
+            let before = source("old()", &["a", "b", "c"]);
+            assert_eq!(
+                merged(&before, &source("new()", tests)),
+                source("new()", &["a", "b", "c"])
+            );
+        }
+        assert_eq!(
+            merged(&source("g()", &[]), &source("g()", &["a", "b"])),
+            source("g()", &[])
+        );
+        let module = |tests: &str| format!("mod m {{\n    fn n() {{}}\n{tests}}}\n");
+        let before = module("\n    #[test]\n    fn a() {}\n");
+        assert_eq!(merged(&before, &module("")), before);
+        let first = |tests: &str| format!("mod m {{\n{tests}    fn n() {{}}\n}}\n");
+        let after = first("    #[test]\n    fn a() {}\n\n");
+        assert_eq!(merged(&first(""), &after), first(""));
+    }
+
+    /// A crate may require documentation.
+    #[test]
+    fn split_leaves_documentation_of_added_examples() {
+        let item = |docs: &str| format!("impl A {{\n{docs}    pub fn f(&self) {{}}\n}}\n");
+        let prose = item("    /// Adds.\n    ///\n    /// More.\n");
+        let example =
+            item("    /// Adds.\n    ///\n    /// ```\n    /// f();\n    /// ```\n    /// More.\n");
+        assert_eq!(merged(&prose, &example), prose);
+        let only = item("    /// ```\n    /// f();\n    /// ```\n");
+        assert_eq!(merged(&item(""), &only), item(""));
+    }
+
     /// Code that only tests compile would be judged instead of what is published.
     #[test]
     fn split_leaves_out_statements_for_tests() {
@@ -514,18 +544,17 @@ mod tests {
             "#[cfg(test)] let n = match n { 1 => 2, n => n };",
         ] {
             let after = before.replace("    n\n", &format!("    {added}\n    n\n"));
-            let expected = before.replace("    n\n", "    \n    n\n");
-            assert_eq!(merged(before, &after), expected, "{added}");
+            assert_eq!(merged(before, &after), before, "{added}");
         }
         let fields = "struct A { a: u8, #[cfg(test)] calls: Vec<u8>, b: u8 }\nfn a() -> A { A { a: 0, #[cfg(test)] calls: vec![1], b: 1 } }\n";
         assert_eq!(
             merged("", fields),
-            "struct A { a: u8,  b: u8 }\nfn a() -> A { A { a: 0,  b: 1 } }\n"
+            "struct A { a: u8, b: u8 }\nfn a() -> A { A { a: 0, b: 1 } }\n"
         );
         let arm = "fn f(n: u8) -> u8 { match n { #[cfg(test)] 1 => 2, n => n } }\n";
         assert_eq!(
             merged("", arm),
-            "fn f(n: u8) -> u8 { match n {  n => n } }\n"
+            "fn f(n: u8) -> u8 { match n { n => n } }\n"
         );
         let other = "fn f() { #[cfg(not(test))] run(); #[allow(unused)] let n = 1; }\n";
         assert_eq!(merged("", other), "same");
