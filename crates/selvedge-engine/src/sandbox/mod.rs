@@ -553,7 +553,7 @@ impl WorkspaceSandbox {
         let own = &*self.inner;
         let opened = [opened, of_agent].concat();
         let can_mount = own.backend != SandboxBackend::Landlock;
-        match own.sessions {
+        let mut access = match own.sessions {
             _ if own.profile == SandboxProfile::Strict => CacheAccess::default(),
             SessionKind::Check => {
                 let home = caches::CheckHome {
@@ -576,7 +576,13 @@ impl WorkspaceSandbox {
                     &command.env,
                 )
             }
-        }
+        };
+        // What is in the workspace (an active `.venv`) is as writable as that, and belongs to a room if there is one.
+        let home = own.paths.home.as_ref();
+        let is_around_home = home.is_some_and(|home| home.starts_with(&own.workspace));
+        let is_in_workspace = |path: &PathBuf| !is_around_home && path.starts_with(&own.workspace);
+        access.writable.retain(|path| !is_in_workspace(path));
+        access
     }
 
     /// Folders outside of the workspace in which tools store results of it; a verification room gets its own ones.

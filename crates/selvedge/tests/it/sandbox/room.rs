@@ -189,6 +189,23 @@ fn room_copies_tools_that_checks_write(fixture: &SandboxFixture) {
     assert_contains(reason, &["`node_modules`", "[setup] run"]);
 }
 
+/// A folder in the workspace that a variable names is the room's, as if no variable named it.
+fn room_has_its_own_folders_of_variables(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write(".gitignore", ".venv\ntarget\n");
+    for (variable, folder) in [("VIRTUAL_ENV", ".venv"), ("CARGO_TARGET_DIR", "target")] {
+        env.write(format!("{folder}/lib/one"), "1\n");
+        env.commit("A project");
+        let check = format!("mkdir -p {folder}/lib && echo x > {folder}/lib/made && test -e out");
+        let run = env.selvedge(["run", "do it", "--retries", "0", "--check", &check]);
+        let run = run.args(["--agent-cmd", "echo x >> out"]);
+        let run = run.env(variable, env.work_dir().join(folder)).run();
+        run.assert_code(0);
+        let made = env.work_dir().join(folder).join("lib/made");
+        assert!(!made.exists(), "{variable}");
+    }
+}
+
 /// `init` tries a check in the same way as a run.
 fn init_copies_tools_that_checks_write(fixture: &SandboxFixture) {
     let env = &fixture.env;
@@ -503,6 +520,7 @@ in_rooms!(
     ],
     mounts: [
         room_copies_tools_that_checks_write,
+        room_has_its_own_folders_of_variables,
         init_copies_tools_that_checks_write,
         room_replaces_a_folder_with_build_output,
         room_resets_caches_of_build_results,
