@@ -275,6 +275,15 @@ impl TriedProposal {
         why.ends_with(&install_remedy(install)).then_some(install)
     }
 
+    /// Whether it failed, and nothing shows that it ran tests.
+    fn fails_without_evidence(&self) -> bool {
+        let shows_tests = match self.trial {
+            Trial::Failed { shows_tests, .. } => shows_tests,
+            _ => true,
+        };
+        !shows_tests
+    }
+
     /// Whether it applies and needs evidence that tests ran.
     pub(crate) fn runs_tests(&self) -> bool {
         self.is_active() && self.proposal.step.kind == StepKind::TestPasses
@@ -304,8 +313,8 @@ fn find_container(proposal: &Proposal, tried: &[TriedProposal]) -> Option<String
 }
 
 /// Tries the proposals one after the other: they share caches and would distort each other's durations. If one cannot be
-/// used, its alternatives are tried, too; a check that fails is tried with the variables that CI sets for it. If none can
-/// be used, the first one without evidence of tests becomes a plain command. The caller provides `run`, because only the
+/// used, its alternatives are tried, too; a check that fails is tried with the variables that CI sets for it. If none shows
+/// that tests ran, the first one that exits with 0 becomes a plain command. The caller provides `run`, because only the
 /// engine starts processes.
 pub(crate) async fn try_proposals(
     proposals: Vec<Proposal>,
@@ -339,23 +348,24 @@ pub(crate) async fn try_proposals(
             next = (!result.is_active()).then(|| alternatives.next()).flatten();
             tried.push(result);
         }
-        let group = &mut tried[first..];
-        for result in group.iter_mut() {
+        let mut group = tried.split_off(first);
+        let without_evidence =
+            |result: &TriedProposal| matches!(result.trial, Trial::WithoutEvidence { .. });
+        if let Some(passed) = group.iter().position(without_evidence)
+            && !group
+                .iter()
+                .any(|result| result.is_active() && !result.fails_without_evidence())
+        {
+            group[passed].proposal.step.kind = StepKind::Command;
+            group.retain(|result| !result.fails_without_evidence());
+        }
+        for result in &mut group {
             // Nothing shows that a run which passes would contain evidence of tests.
-            if let Trial::Failed {
-                shows_tests: false, ..
-            } = result.trial
-            {
+            if result.fails_without_evidence() {
                 result.proposal.step.kind = StepKind::Command;
             }
         }
-        if !group.iter().any(TriedProposal::is_active)
-            && let Some(result) = group
-                .iter_mut()
-                .find(|result| matches!(result.trial, Trial::WithoutEvidence { .. }))
-        {
-            result.proposal.step.kind = StepKind::Command;
-        }
+        tried.append(&mut group);
     }
     tried
 }

@@ -354,3 +354,30 @@ async fn failing_tests_that_are_not_recognised_count_by_exit_code() {
     assert_eq!(tried[0].proposal.step.kind, StepKind::Command);
     assert!(tried[0].is_active());
 }
+
+/// Of three commands for the same tests the first two print no known summary and the last one fails, also without one.
+#[tokio::test]
+async fn tests_that_exit_with_0_are_preferred_to_failing_ones_without_evidence() {
+    let dir = tempfile::tempdir().unwrap();
+    let scripts = r#"{"test": "npm run test:unit", "test:unit": "borp --reporter=own"}"#;
+    let package = format!(r#"{{"scripts": {scripts}, "devDependencies": {{"borp": "1"}}}}"#);
+    let proposals = proposals(&[("package.json", &package)]);
+    assert!(!proposals[0].alternatives.is_empty());
+    let tried = try_proposals(proposals, async |proposal| {
+        let is_runner = proposal.step.target.contains("node_modules");
+        let mut report = report_of("passed: 1\n", u8::from(is_runner));
+        report["status"] = "fail".into();
+        Trial::from_report(
+            &serde_json::from_value(report).unwrap(),
+            proposal,
+            dir.path(),
+        )
+    });
+    let tried = tried.await;
+    let active: Vec<_> = tried.iter().filter(|it| it.is_active()).collect();
+    let [only] = active[..] else {
+        panic!("{tried:?}");
+    };
+    assert_eq!(only.proposal.step.target, "npm test");
+    assert_eq!(only.proposal.step.kind, StepKind::Command);
+}
