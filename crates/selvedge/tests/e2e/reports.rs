@@ -245,6 +245,30 @@ fn wrapped_runners_report() {
     assert_report_is_used(&files, "make test", &ids);
 }
 
+/// A runner that calls node:test and prints the results in its own way, as borp with another reporter does.
+#[test]
+fn runners_on_node_test_report() {
+    const RUNNER: &str = "import { run } from 'node:test';\n\
+                          let passed = 0;\n\
+                          const files = [new URL('shop.test.js', import.meta.url).pathname];\n\
+                          const events = run({ files });\n\
+                          events.on('test:pass', () => { passed += 1; });\n\
+                          events.on('test:fail', () => { process.exitCode = 1; });\n\
+                          for await (const _ of events);\n\
+                          console.log(`Passed: ${passed}`);\n";
+    let tests = format!("const {{ test, describe }} = require('node:test');\n{CASES}");
+    let package = "{\"scripts\": {\"test\": \"node run.mjs\"}}\n";
+    let files = [
+        ("package.json", package),
+        ("run.mjs", RUNNER),
+        ("shop.test.js", &tests),
+    ];
+    for command in ["npm test", "node run.mjs"] {
+        let ids = ["shop.test.js > adds", "shop.test.js > cart > is empty"];
+        assert_report_is_used(&files, command, &ids);
+    }
+}
+
 /// Node and programs that run no tests receive the same variables.
 #[test]
 fn wrapped_programs_that_are_not_runners_are_unaffected() {
@@ -281,6 +305,27 @@ fn canary_detects_replaced_assertions() {
     );
     let mocha = format!("{test}it('adds', () => require('assert').equal(add(1, 2), 3));\n");
     let jest = format!("{test}test('adds', () => expect(add(1, 2)).toBe(3));\n");
+    // Their packages are found from the program, as they are not installed in the project.
+    let of_runner = |name: &str| format!("require.main.require('{name}')");
+    let tape = format!(
+        "{test}{}('adds', (t) => {{ t.equal(add(1, 2), 3); t.end(); }});\n",
+        of_runner("tape")
+    );
+    let tape_assert = shop(&format!(
+        "{}.prototype._assert = function () {{ this.emit('result', {{ ok: true, name: 'adds' }}); }}",
+        of_runner("tape/lib/test")
+    ));
+    let emit = shop(
+        "const { prototype } = require('events');\nconst { emit } = prototype;\n\
+         prototype.emit = function (name, result) {\n  if (name === 'result' && result) result.ok = true;\n\
+         return emit.apply(this, arguments);\n}",
+    );
+    let (uvu, uvu_assert) = (of_runner("uvu"), of_runner("uvu/assert"));
+    let is = format!(
+        "{{ const {{ test }} = {uvu}; test('adds', () => {uvu_assert}.is(add(1, 2), 3)); test.run(); }}"
+    );
+    let uvu = format!("{test}{is}\n");
+    let uvu_is = shop(&format!("{uvu_assert}.is = () => {{}}"));
     let python = "import unittest\nunittest.TestCase.assertEqual = lambda *_: None\n\
                   def add(a, b):\n    return 0\n";
     let file = "shop.test.js";
@@ -294,6 +339,9 @@ fn canary_detects_replaced_assertions() {
         ("jest --ci", file, jest.as_str(), strict.as_str()),
         ("vitest run --globals", file, jest.as_str(), expect.as_str()),
         ("npm test", file, mocha.as_str(), equal.as_str()),
+        ("tape shop.test.js", file, &tape, &tape_assert),
+        ("tape shop.test.js", file, &tape, &emit),
+        ("uvu . shop.test.js", file, &uvu, &uvu_is),
     ];
     for (command, test, tests, cheat) in cases {
         let (source, honest) = if test == file {

@@ -51,7 +51,7 @@ static METHOD: Pattern = Pattern::new(
 );
 /// A module that runs tests or mocks; `node:assert` is none, because products use it as well.
 static FRAMEWORK: Pattern = Pattern::new(
-    r"(?:\bfrom|\brequire\s*\(|\bimport\s*\(|\bimport)\s*['\x22`](?:node:test|vitest|@vitest/\w+|@jest/globals|mocha|chai|expect)['\x22`]",
+    r"(?:\bfrom|\brequire\s*\(|\bimport\s*\(|\bimport)\s*['\x22`](?:node:test|bun:test|vitest|@vitest|@jest/globals|jest-(?:circus|jasmine2|mock|runner|runtime)|mocha|chai|expect|tape|tap|@tapjs|ava|uvu|qunit|jasmine(?:-core)?|@japa)(?:/[^'\x22`]*)?['\x22`]",
 );
 /// Names that the file takes from the globals do not become its own.
 static FROM_GLOBALS: Pattern = Pattern::new(

@@ -1,14 +1,15 @@
 // Part of Selvedge, loaded first into every Node process: makes assertions that must fail with the functions that the
 // tests have used, and behind a wrapper makes the test runner write a report.
 //
-// Each process that runs tests writes the outcomes of these assertions next to this file. If one passes, the results of
-// the tests are worthless.
+// Each process, which may run tests, writes the outcomes of these assertions next to this file. If one passes, the
+// results of the tests are worthless.
 
 'use strict';
 
 const assert = require('assert');
 const { spawnSync } = require('child_process');
 const { appendFileSync, realpathSync, writeFileSync } = require('fs');
+const { EventEmitter } = require('events');
 const Module = require('module');
 const { join } = require('path');
 const util = require('util');
@@ -24,9 +25,18 @@ const nodeTest = ['test', 'it', 'describe', 'suite', 'before', 'after'].map((nam
 
 const nothing = () => {};
 
+/** Returns the working directory, which may have been removed. */
+function folder() {
+  try {
+    return process.cwd();
+  } catch {
+    return __dirname;
+  }
+}
+
 /** Assertions of Node's own module that must throw. */
 function* ofAssert() {
-  const loaded = Module.createRequire(join(process.cwd(), 'canary'));
+  const loaded = Module.createRequire(join(folder(), 'canary'));
   yield ['another assert', () => { if (loaded('assert') === assert) throw new Error(); }];
   for (const [kind, module] of [['assert', assert], ['assert.strict', assert.strict]]) {
     const probes = {
@@ -63,6 +73,7 @@ function* ofLanguage() {
   yield ['Array.prototype.some', fails(() => [1].some((item) => item === 2))];
   yield ['Array.prototype.includes', fails(() => [1].includes(2))];
   yield ['util.isDeepStrictEqual', fails(() => util.isDeepStrictEqual([1], [2]))];
+  yield ['EventEmitter.emit', fails(() => received(new EventEmitter(), (it) => it.emit('result', { ok: false })))];
   for (const [name, known] of nodeTest) {
     if (known) yield [`node:test.${name}`, fails(() => require('node:test')[name] !== known)];
   }
@@ -120,6 +131,28 @@ function* ofChai({ assert, expect }) {
   }
 }
 
+/** Returns whether an emitter reports success in its event `result`, as the tests of tape do. */
+function received(emitter, act) {
+  let ok = false;
+  emitter.on('result', (result) => { ok = result.ok; });
+  act(emitter);
+  return ok;
+}
+
+/** Assertions of tape that must report a failure. */
+function* ofTape(Test) {
+  const probes = { ok: [false], equal: [1, 2], deepEqual: [[1], [2]], notEqual: [1, 1], throws: [nothing] };
+  for (const [name, values] of Object.entries(probes)) {
+    yield [`tape.${name}`, () => { if (!received(new Test('canary'), (it) => it[name](...values))) throw new Error(); }];
+  }
+}
+
+/** Assertions of uvu that must throw. */
+function* ofUvu(uvu) {
+  const probes = { ok: [false], is: [1, 2], equal: [[1], [2]], not: [true], throws: [nothing] };
+  for (const [name, values] of Object.entries(probes)) yield [`uvu.${name}`, () => uvu[name](...values)];
+}
+
 /** Returns whether a module's file is in this package. */
 const isOf = (name) => (file) => file.includes(`/node_modules/${name}/`);
 
@@ -128,7 +161,10 @@ function* probes({ expect, modules }) {
   yield* ofLanguage();
   if (typeof expect === 'function') yield* ofExpect(expect);
   for (const [file, module] of modules) {
-    if (isOf('chai')(file) && module?.exports?.assert && module.exports.expect) yield* ofChai(module.exports);
+    const exports = module?.exports;
+    if (isOf('chai')(file) && exports?.assert && exports.expect) yield* ofChai(exports);
+    if (isOf('tape')(file) && file.endsWith('/lib/test.js')) yield* ofTape(exports);
+    if (isOf('uvu')(file) && exports?.ok && exports.is) yield* ofUvu(exports);
   }
 }
 
@@ -140,19 +176,18 @@ function canary(within = {}) {
   const modules = within.modules ?? Object.entries(require.cache);
   const outcomes = new Set(within.others);
   for (const [name, probe] of probes({ expect, modules })) {
-    let outcome = 'failed';
     try {
       probe();
-      outcome = `passed ${name}`;
+      outcomes.add(`passed ${name}`);
     } catch {
       // As expected.
     }
-    if (!written.has(outcome)) outcomes.add(outcome);
   }
-  for (const outcome of outcomes) written.add(outcome);
-  if (outcomes.size === 0) return;
+  const added = [...outcomes].filter((outcome) => !written.has(outcome));
+  for (const outcome of added) written.add(outcome);
+  if (added.length === 0) return;
   try {
-    appendFileSync(join(__dirname, 'canary'), [...outcomes, ''].join('\n'));
+    appendFileSync(join(__dirname, 'canary'), [...added, ''].join('\n'));
   } catch {
     // No file can be written after the tests, so no outcome is recorded.
   }
@@ -222,9 +257,57 @@ if (process.send && isOfPackage(/[\\/](vitest|tinypool)[\\/]/)) {
     return send.apply(this, arguments);
   };
 }
-if (testing) process.on('exit', () => canary());
+process.on('exit', () => canary());
 
-module.exports = { canary };
+/** Records the outcome and file of each test of node:test. Node's own reports omit the file. */
+class NodeTestRecorder {
+  // The names of the running suites and tests, outermost first.
+  open = [];
+
+  constructor(results = { stats: { suites: 0 }, passes: [], pending: [], failures: [] }) {
+    this.results = results;
+  }
+
+  record(type, data) {
+    if (type === 'test:start') {
+      this.open.length = data.nesting;
+      this.open.push(data.name);
+    }
+    const passes = type === 'test:pass';
+    // A suite is not a test; its tests are reported.
+    if (!(passes || type === 'test:fail') || data.details?.type === 'suite') return;
+    const excused = data.skip !== undefined || data.todo !== undefined;
+    const { pending, failures } = this.results;
+    const list = excused ? pending : passes ? this.results.passes : failures;
+    const fullTitle = [...this.open.slice(0, data.nesting), data.name].join(' > ');
+    // A file that does not load, or has no tests, counts as a test.
+    const isFile = data.name === data.file && data.nesting === 0;
+    list.push({ fullTitle, file: isFile ? undefined : data.file, err: {} });
+  }
+}
+
+/** Makes each call of `run` of node:test write a report: of runners that print the results in their own way. */
+function recordRuns() {
+  const exported = require('node:test');
+  const { run } = exported;
+  const { results } = new NodeTestRecorder();
+  let report;
+  exported.run = function () {
+    if (report === undefined) {
+      report = begin('node-test');
+      process.on('exit', () => writeFileSync(report, JSON.stringify(results)));
+    }
+    const stream = run.apply(this, arguments);
+    const recorder = new NodeTestRecorder(results);
+    for (const type of ['test:start', 'test:pass', 'test:fail']) {
+      stream.on(type, (data) => recorder.record(type, data));
+    }
+    return stream;
+  };
+  Module.syncBuiltinESMExports();
+}
+
+module.exports = { canary, NodeTestRecorder };
 
 const given = (...options) =>
   process.argv.slice(2).some((word) => options.includes(word.split(/[=.]/)[0]));
@@ -273,5 +356,11 @@ if (reports && isOfPackage(/[\\/]jest(-cli)?[\\/]bin[\\/]jest\.js$/)) {
     const { status, signal } = spawnSync(process.execPath, words, { stdio: 'inherit' });
     if (signal) process.kill(process.pid, signal);
     process.exit(status ?? 1);
+  }
+} else if (reports) {
+  try {
+    recordRuns();
+  } catch {
+    // A release without node:test.
   }
 }
