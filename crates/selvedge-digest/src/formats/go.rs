@@ -62,7 +62,11 @@ impl FormatParser for GoTestParser {
         {
             self.building = false;
             self.record_result(&result["outcome"], &result["id"], line, findings);
-            return LineClaim::Evidence;
+            return if &result["outcome"] == "FAIL" {
+                LineClaim::Evidence
+            } else {
+                LineClaim::Suppress
+            };
         }
         if let Some(frame) = text.strip_prefix("=== ") {
             self.close(findings);
@@ -71,6 +75,9 @@ impl FormatParser for GoTestParser {
                 .split_once(' ')
                 .map_or("", |(_, test)| test.trim_start())
                 .clone_into(&mut self.running);
+            return LineClaim::Suppress;
+        }
+        if text == "testing: warning: no tests to run" {
             return LineClaim::Ignore;
         }
         if let Some(claim) = self.parse_package_line(line, findings) {

@@ -8,6 +8,7 @@
 //! test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out
 //! ```
 
+use super::location::{is_foreign, parse_rust_location};
 use super::prelude::*;
 use super::rust_test_errors::take_non_panic_message;
 
@@ -30,6 +31,8 @@ pub(super) struct LibtestParser {
 enum LibtestSection {
     #[default]
     Output,
+    /// What insta prints about a snapshot that differs.
+    Snapshot,
     Message,
     Backtrace,
 }
@@ -167,7 +170,8 @@ impl LibtestParser {
         };
         if let Some(panic) = PANIC.captures_marked(line.text, "panicked at") {
             // rustdoc compiles doctests together, in a file that is gone; the id has their place.
-            if draft.failure.file.is_none() || !panic["file"].contains("rustdoctest") {
+            let is_elsewhere = panic["file"].contains("rustdoctest") || is_foreign(&panic["file"]);
+            if draft.failure.file.is_none() || !is_elsewhere {
                 let (line, column) = (panic.number("line"), panic.number("column"));
                 draft.replace_location(&panic["file"], line, column);
             }
@@ -191,11 +195,29 @@ impl LibtestParser {
         if ends {
             self.section = LibtestSection::Backtrace;
         }
+        if line
+            .text
+            .starts_with("Stopped on the first failure. Run `cargo insta test`")
+        {
+            draft.skip_line(line);
+            return LineClaim::Evidence;
+        }
+        if self.section == LibtestSection::Output && line.text.contains("━ Snapshot ") {
+            self.section = LibtestSection::Snapshot;
+        }
         match self.section {
+            LibtestSection::Snapshot => {
+                if take_snapshot_line(draft, line) {
+                    self.section = LibtestSection::Output;
+                }
+            }
             LibtestSection::Message if line.is_blank() => self.section = LibtestSection::Backtrace,
             LibtestSection::Message => draft.push_message(line.text),
             LibtestSection::Output => draft.push_excerpt(line),
-            LibtestSection::Backtrace => draft.skip_line(line),
+            LibtestSection::Backtrace => {
+                take_own_frame(draft, line.text);
+                draft.skip_line(line);
+            }
         }
         LineClaim::Evidence
     }
@@ -207,5 +229,32 @@ impl LibtestParser {
                 findings.add(FailureBuilder::test(TOOL, id, line).build());
             }
         }
+    }
+}
+
+/// Takes a line that insta prints between its rules: the place of the assertion, and changed lines. Returns whether it
+/// is the last one.
+fn take_snapshot_line(draft: &mut FailureBuilder, line: &CleanLine<'_>) -> bool {
+    let text = line.text;
+    let source = text.strip_prefix("Source: ");
+    if let Some((file, number)) = source.and_then(|place| place.rsplit_once(':')) {
+        draft.set_location(file, number.parse().ok(), None);
+    }
+    if text.contains("│-") || text.contains("│+") {
+        draft.push_excerpt(line);
+    } else {
+        draft.skip_line(line);
+    }
+    text.starts_with('─') && text.contains('┴')
+}
+
+/// Takes the place of a frame of the project, `at ./src/a.rs:3:7`, for a panic in a library.
+fn take_own_frame(draft: &mut FailureBuilder, text: &str) {
+    let place = text.trim_start().strip_prefix("at ./");
+    let is_in_library = |file: &String| file.starts_with('/') && is_foreign(file);
+    if let Some(place) = place.and_then(parse_rust_location)
+        && draft.failure.file.as_ref().is_some_and(is_in_library)
+    {
+        draft.replace_location(place.file, place.line, place.column);
     }
 }

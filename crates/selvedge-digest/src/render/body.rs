@@ -37,7 +37,8 @@ pub(super) fn detail_lines(failure: &Failure) -> Vec<(usize, &str)> {
             None => rank_line(line),
         };
         last = rank;
-        if adds_information(line, failure) {
+        let is_value = || EMPTY_VALUES.contains(&line.trim()) && is_labelled(failure, at);
+        if adds_information(line, failure) || is_value() {
             lines.push((rank, at, line));
         }
     }
@@ -80,6 +81,9 @@ fn adds_information(line: &str, failure: &Failure) -> bool {
     }
     line.contains(|c: char| c.is_alphanumeric() || matches!(c, '^' | '~' | '┬'))
 }
+
+/// Values without content.
+const EMPTY_VALUES: [&str; 5] = ["{}", "[]", "()", "''", "\"\""];
 
 /// Words that add nothing to a headline.
 const EMPTY_WORDS: [&str; 8] = [

@@ -7,7 +7,7 @@ use std::time::Instant;
 use futures_util::future::BoxFuture;
 use selvedge_core::infra_error_patterns::{self, AbnormalExit};
 use selvedge_core::model::{CheckStatus, Step};
-use selvedge_digest::TestSummary;
+use selvedge_digest::{CommandStatus, TestSummary};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
@@ -150,8 +150,14 @@ impl CommandCheck {
             CheckStatus::Pass if self.requires_tests && assessment.problem.is_some() => {
                 finding.status = CheckStatus::Fail;
                 finding.reason = assessment.problem;
-                // If nothing failed, a digest would report success.
-                finding.analysis = executed.analysis.filter(|it| !it.failures.is_empty());
+                // The exit would make a digest report success, whatever failed.
+                let failed = executed
+                    .analysis
+                    .filter(|it| !it.failures.is_empty() && !it.warnings_only);
+                finding.analysis = failed.map(|mut it| {
+                    it.exit = CommandStatus::Unknown;
+                    it
+                });
             }
             status => {
                 finding.analysis = executed.analysis;
