@@ -160,7 +160,7 @@ fn format_verdict(report: &Report) -> String {
 
 fn format_outcome(report: &Report) -> String {
     let summary = report.summary;
-    let took = style::dim(duration(report.duration_ms));
+    let took = style::dim(format!("· {}", duration(report.duration_ms)));
     match report.status {
         ReportStatus::Pass if report.review_reason().is_some() => {
             let ReportVerdict { label, reason, .. } = ReportVerdict::of_report(report);

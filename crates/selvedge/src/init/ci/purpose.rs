@@ -102,7 +102,7 @@ pub(in crate::init) const PACKAGE_MANAGERS: [&str; 4] = ["npm", "pnpm", "yarn", 
 const TASK_RUNNERS: [&str; 5] = ["invoke", "just", "make", "rake", "task"];
 
 /// Beginnings of commands that prepare a machine, or that publish.
-const NOT_CHECKS: [&str; 66] = [
+const NOT_CHECKS: [&str; 70] = [
     "test ",
     "[ ",
     "[[ ",
@@ -123,6 +123,10 @@ const NOT_CHECKS: [&str; 66] = [
     "cd ",
     "echo ",
     "printf ",
+    "mapfile ",
+    "readarray ",
+    "local ",
+    "declare ",
     "tzutil ",
     "choco ",
     "winget ",
@@ -312,6 +316,7 @@ pub(super) fn only_prepares(run: &str) -> bool {
 
 /// Whether a command prepares a machine, publishes, changes files, or passes values to other steps.
 fn is_preparation(run: &str) -> bool {
+    let run = run.strip_prefix("! ").unwrap_or(run);
     let words: Vec<&str> = run.split_whitespace().collect();
     let is_assignment = |word: &str| {
         let name = word.split_once('=').map(|(name, _)| name);
@@ -350,7 +355,21 @@ fn is_preparation(run: &str) -> bool {
             command.map_or(*program == "yarn", |word| MANAGEMENT.contains(word))
         })
     };
-    NOT_CHECKS.iter().any(|start| run.starts_with(start))
+    // One value in quotes may contain spaces.
+    let assigns_text = || {
+        let value = run
+            .split_once('=')
+            .filter(|(name, _)| is_assignment(&format!("{name}=")));
+        value.is_some_and(|(_, value)| {
+            let mut quotes = ['"', '\''].into_iter();
+            let quoted = quotes.find_map(|it| value.strip_prefix(it)?.strip_suffix(it));
+            quoted.is_some_and(|text| !text.contains(['"', '\'']))
+        })
+    };
+    NOT_CHECKS
+        .iter()
+        .any(|start| run.starts_with(start) || run == start.trim_end())
+        || assigns_text()
         || manages_packages()
         || is_value_of_ci()
         || is_powershell_assignment()
