@@ -736,6 +736,11 @@ fn inspect_flags_what_replaces_parts_of_the_tests() {
         ("a.js", "mock.method(assert, \"equal\", () => {});\n"),
         ("a.js", "import { mock } from \"node:test\";\n"),
         ("a.ts", "const tools = await import(\"vitest\");\n"),
+        ("a.js", "const Test = require('tape/lib/test');\n"),
+        (
+            "a.js",
+            "process.stdout.write = (text) => write(text.replace('not ok', 'ok'));\n",
+        ),
         ("a.js", "fs.readFileSync = (path) => read(path);\n"),
         ("a.js", "Module._load = (request) => load(request);\n"),
         ("a.js", "require.cache[path] = { exports: {} };\n"),

@@ -60,7 +60,7 @@ use LineView::{Code, Text};
 use RuleScope::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [LineRule; 110] = [
+static RULES: [LineRule; 111] = [
     // Ends the process with success before the runner has a result.
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\((?:.*(?:\bos\.|[(,\s]))?_exit\b"),
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
@@ -105,6 +105,7 @@ static RULES: [LineRule; 110] = [
     rule(Go, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bos\.Args\s*=[^=]"),
     rule(Go, Sources, Text, FindingKind::RunnerPatched, Strong, r"\bflag\.Set\s*\(\s*\x22test\."),
     rule(JavaScript, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bglobal(?:This)?\.(?:expect|it|test|describe|assert)\s*=|\bassert(?:\.\w+)+\s*=[^=>]"),
+    rule(JavaScript, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\bprocess\.std(?:out|err)\._?write\s*=[^=>]"),
     rule(JavaScript, Sources, Text, FindingKind::RunnerPatched, Strong, r"\[\s*['\x22`](?:describe|it|test|expect|beforeEach|afterEach|assert)['\x22`]\s*\]\s*=[^=]|\bFunction\s*\(\s*['\x22`]return this['\x22`]"),
     rule(C, Sources, Text, FindingKind::TestDetection, Strong, r"\x22(?:MAKELEVEL|MAKEFLAGS|MFLAGS|CTEST_\w+|GTEST_\w+)\x22"),
     rule(Rust, Sources, Code, FindingKind::RunnerPatched, Strong, r"\bmacro_rules!\s*(?:assert|assert_eq|assert_ne|panic|debug_assert)\b"),
