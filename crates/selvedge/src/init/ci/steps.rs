@@ -6,6 +6,8 @@ use saphyr_parser::{Event, Parser, ScanError};
 
 /// Deeper nesting is not read.
 const MAX_DEPTH: usize = 32;
+/// Variables of a matrix with more values are not read.
+const MAX_TASKS: usize = 12;
 /// Variables with longer values are not read.
 const MAX_VALUE_BYTES: usize = 200;
 
@@ -21,6 +23,17 @@ pub(super) struct CiStep {
 
 /// Environment variables by their names.
 pub(super) type Variables = BTreeMap<String, String>;
+
+/// The values of each variable of a job's matrix.
+type Matrix = BTreeMap<String, Vec<String>>;
+
+/// What the steps in a part of a file have in common.
+#[derive(Clone, Default)]
+struct StepContext<'a> {
+    directory: Option<&'a str>,
+    variables: Variables,
+    matrix: Matrix,
+}
 
 /// The names of the keys that matter in a file.
 pub(super) struct StepKeys {
@@ -60,41 +73,41 @@ impl Node {
 pub(super) fn read_steps(text: &str, keys: &StepKeys) -> Result<Vec<CiStep>, ScanError> {
     let mut steps = Vec::new();
     for document in read_documents(text)? {
-        collect_steps(&document, keys, None, &Variables::new(), &mut steps);
+        collect_steps(&document, keys, &StepContext::default(), &mut steps);
     }
     Ok(steps)
 }
 
-fn collect_steps(
-    node: &Node,
+fn collect_steps<'a>(
+    node: &'a Node,
     keys: &StepKeys,
-    default_directory: Option<&str>,
-    outer_variables: &Variables,
+    outer: &StepContext<'a>,
     steps: &mut Vec<CiStep>,
 ) {
     let entries = match node {
         Node::Table(entries) => entries,
         Node::List(items) => {
             for item in items {
-                collect_steps(item, keys, default_directory, outer_variables, steps);
+                collect_steps(item, keys, outer, steps);
             }
             return;
         }
         Node::Text(_) | Node::Unread => return,
     };
+    let mut context = outer.clone();
     // Of a workflow or a job on GitHub.
     let defaults = node.get("defaults").and_then(|it| it.get("run"));
-    let default_directory = defaults
-        .and_then(|run| run.get(keys.directory)?.text())
-        .or(default_directory);
+    let default_directory = defaults.and_then(|run| run.get(keys.directory)?.text());
+    context.directory = default_directory.or(outer.directory);
     let directory = node.get(keys.directory).and_then(Node::text);
-    let directory = directory.or(default_directory);
-    let mut variables = outer_variables.clone();
-    variables.extend(
-        node.get(keys.variables)
-            .into_iter()
-            .flat_map(fixed_variables),
-    );
+    let directory = directory.or(context.directory);
+    let variables = node.get(keys.variables).into_iter();
+    context
+        .variables
+        .extend(variables.flat_map(fixed_variables));
+    if let Some(matrix) = node.get("strategy").and_then(|it| it.get("matrix")) {
+        context.matrix = read_matrix(matrix);
+    }
     for (key, value) in entries {
         let script = match value {
             Node::Text(text) => Some(text.clone()),
@@ -105,13 +118,73 @@ fn collect_steps(
             Node::Table(_) | Node::Unread => None,
         };
         match script.filter(|_| keys.script.contains(&key.as_str())) {
-            Some(script) => steps.push(CiStep {
-                script,
-                directory: directory.map(str::to_owned),
-                variables: variables.clone(),
-            }),
-            None => collect_steps(value, keys, default_directory, &variables, steps),
+            Some(script) => {
+                let scripts = expand_matrix(&script, &context.matrix).into_iter();
+                steps.extend(scripts.map(|script| CiStep {
+                    script,
+                    directory: directory.map(str::to_owned),
+                    variables: context.variables.clone(),
+                }));
+            }
+            None => collect_steps(value, keys, &context, steps),
         }
+    }
+}
+
+/// The variables of a matrix whose values are names of tasks: `lint`, but not `3.12` or `ubuntu-24.04`.
+fn read_matrix(matrix: &Node) -> Matrix {
+    let Node::Table(entries) = matrix else {
+        return Matrix::new();
+    };
+    let is_task = |value: &String| {
+        let is_plain = |it: char| it.is_ascii_lowercase() || ":_-".contains(it);
+        value.starts_with(|it: char| it.is_ascii_lowercase())
+            && value.chars().all(is_plain)
+            && !value.ends_with("-latest")
+    };
+    let mut found = Matrix::new();
+    for (name, values) in entries {
+        let Node::List(values) = values else { continue };
+        if name == "include" {
+            let tables = values.iter().filter_map(|it| match it {
+                Node::Table(entries) => Some(entries),
+                Node::Text(_) | Node::List(_) | Node::Unread => None,
+            });
+            for (name, value) in tables.flatten() {
+                let value = value.text().unwrap_or_default().to_owned();
+                found.entry(name.clone()).or_default().push(value);
+            }
+        } else {
+            let values = values
+                .iter()
+                .map(|it| it.text().unwrap_or_default().to_owned());
+            found.entry(name.clone()).or_default().extend(values);
+        }
+    }
+    found.retain(|_, values| values.len() <= MAX_TASKS && values.iter().all(is_task));
+    found
+}
+
+/// The script for each value of the variable of the matrix that is a word of it: of `npm run ${{ matrix.task }}`, one for
+/// each task.
+fn expand_matrix(script: &str, matrix: &Matrix) -> Vec<String> {
+    let used = matrix.iter().find_map(|(name, values)| {
+        let spellings = [
+            format!("${{{{ matrix.{name} }}}}"),
+            format!("${{{{matrix.{name}}}}}"),
+        ];
+        let word = spellings.into_iter().find(|it| script.contains(it))?;
+        let mut before = script.match_indices(&word).map(|(at, _)| &script[..at]);
+        let mut after = script
+            .match_indices(&word)
+            .map(|(at, _)| &script[at + word.len()..]);
+        let is_word = before.all(|it| it.ends_with(char::is_whitespace))
+            && after.all(|it| it.is_empty() || it.starts_with(char::is_whitespace));
+        is_word.then_some((word, values))
+    });
+    match used {
+        Some((word, values)) => values.iter().map(|it| script.replace(&word, it)).collect(),
+        None => vec![script.to_owned()],
     }
 }
 

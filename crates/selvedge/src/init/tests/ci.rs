@@ -272,6 +272,35 @@ fn scripts_with_several_parts_and_node_tests_are_adopted() {
     check_adopted(&[(WORKFLOW, workflow)], &adopted, &["npm run build:all"]);
 }
 
+/// A job may run one tool for each value of its matrix; versions and platforms are no tools.
+#[test]
+fn tools_of_a_matrix_are_adopted() {
+    let workflow = "\
+jobs:
+  check:
+    strategy:
+      matrix:
+        tool: [mypy]
+        include:
+          - tool: pytest
+          - python: '3.12'
+        os: [ubuntu-latest]
+    steps:
+      - run: uv run ${{ matrix.tool }}
+      - run: tox -e ${{ matrix.python }}
+      - run: make report-${{ matrix.tool }}
+";
+    let adopted = [
+        ".github/workflows/ci.yml: uv run mypy",
+        ".github/workflows/ci.yml: uv run pytest",
+    ];
+    let uncovered = [
+        "tox -e ${{ matrix.python }}",
+        "make report-${{ matrix.tool }}",
+    ];
+    check_adopted(&[(WORKFLOW, workflow)], &adopted, &uncovered);
+}
+
 #[test]
 fn preparations_are_not_listed() {
     let workflow = "\
