@@ -738,7 +738,7 @@ fn guess_is_the_alternative_of_the_ci_command_that_replaces_it() {
 
 #[test]
 fn ci_command_for_a_part_of_the_tests_does_not_replace_the_whole() {
-    let workflow = "jobs:\n  test:\n    steps:\n      - run: cargo test --lib --no-default-features\n      - run: cargo test --all-features\n";
+    let workflow = "jobs:\n  test:\n    steps:\n      - run: cargo test --lib --no-default-features\n      - run: cargo test -v --benches\n      - run: cargo test --all-features\n";
     check_adopted(
         &[("Cargo.toml", "[package]"), (WORKFLOW, workflow)],
         &[
@@ -746,6 +746,9 @@ fn ci_command_for_a_part_of_the_tests_does_not_replace_the_whole() {
             "Cargo.toml: cargo clippy --all-targets -- -D warnings",
             "Cargo.toml: cargo fmt --check",
         ],
-        &["cargo test --lib --no-default-features"],
+        &[
+            "cargo test --lib --no-default-features",
+            "cargo test -v --benches",
+        ],
     );
 }
