@@ -104,7 +104,7 @@ impl Supervisor {
     /// Starts a process for the first session of a run, which then does not wait for its start. If it cannot be started,
     /// that session reports it.
     pub(crate) fn start_ahead(&self, run: &str) {
-        if let Ok(started) = PooledSupervisor::start(self, &format!("{run}.supervisor")) {
+        if let Ok(started) = PooledSupervisor::start(self, run) {
             self.pool.put(started);
         }
     }

@@ -47,9 +47,9 @@ pub(super) struct SupervisorPool {
 }
 
 impl PooledSupervisor {
-    /// Starts a supervisor. `tag` marks the supervisor itself; its programs carry the tags of their
+    /// Starts a supervisor for sessions of a run. Its own tag is the run's; its programs carry the tags of their
     /// sessions.
-    pub(super) fn start(supervisor: &Supervisor, tag: &str) -> io::Result<Self> {
+    pub(super) fn start(supervisor: &Supervisor, run: &str) -> io::Result<Self> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
         // The environment is empty, because it needs none. The tag is an argument, because a supervisor's environment
@@ -58,7 +58,7 @@ impl PooledSupervisor {
         command
             .arg0(SUPERVISOR_NAME)
             .args(&supervisor.args)
-            .arg(tag)
+            .arg(format!("{run}.supervisor"))
             .env_clear()
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())

@@ -111,7 +111,7 @@ impl Session {
         }
         // The run's part of the tag: a supervisor may serve many sessions.
         let run = command.tag.split('.').next().unwrap_or_default();
-        let started = PooledSupervisor::start(supervisor, &format!("{run}.supervisor"));
+        let started = PooledSupervisor::start(supervisor, run);
         let member = started.map_err(|source| {
             let program = supervisor.program.display().to_string();
             PrepareError::Spawn { program, source }

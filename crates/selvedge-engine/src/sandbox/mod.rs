@@ -314,7 +314,10 @@ impl WorkspaceSandbox {
             own.backend == SandboxBackend::Bubblewrap && own.profile == SandboxProfile::Default;
         let home = own.paths.own_home().filter(|_| replaces)?;
         let is_opened = opened.iter().any(|path| home.starts_with(path));
-        PrivateHome::of(home).filter(|_| !is_opened)
+        if is_opened {
+            return None;
+        }
+        PrivateHome::of(home)
     }
 
     /// Paths that are hidden from a session that uses these paths.

@@ -1,8 +1,8 @@
 // Part of Selvedge, loaded first into every Node process: makes assertions that must fail with the functions that the
 // tests have used, and behind a wrapper makes the test runner write a report.
 //
-// Each process, which may run tests, writes the outcomes of these assertions next to this file. If one passes, the
-// results of the tests are worthless.
+// At its end, each process writes the names of those that pass next to this file: then the results of its tests are
+// worthless.
 
 'use strict';
 
