@@ -277,11 +277,13 @@ impl TriedProposal {
 
     /// Whether it failed, and nothing shows that it ran tests.
     fn fails_without_evidence(&self) -> bool {
-        let shows_tests = match self.trial {
-            Trial::Failed { shows_tests, .. } => shows_tests,
-            _ => true,
-        };
-        !shows_tests
+        matches!(
+            self.trial,
+            Trial::Failed {
+                shows_tests: false,
+                ..
+            }
+        )
     }
 
     /// Whether it applies and needs evidence that tests ran.
