@@ -62,6 +62,21 @@ fn report_takes_precedence_over_printed_output() {
     assert!(shown.contains("2 tests passed, 0 failed, 0 skipped, from the test runner's report"));
 }
 
+/// A runner that exits with 0 although a test failed: the digest names the test, and does not begin with success.
+#[test]
+fn failed_test_of_a_successful_exit_is_in_the_digest() {
+    let (_env, out) = judged(
+        "report a b | sed \"s,name='a' file='tests.py'/,name='a' file='tests.py'><failure message='wrong'/></testcase,\" \
+         > \"$out\"; echo '===== short test summary info ====='; echo 'FAILED tests.py::a - wrong'; said '1 failed, 1 passed'",
+    );
+    out.assert_code(1);
+    let check = check(&out);
+    assert_eq!(check["exit_code"], 0);
+    let digest = check["digest"].to_string();
+    assert!(digest.contains("FAILED: 1 failure"), "{check}");
+    assert!(digest.contains("tests.py::a"), "{check}");
+}
+
 #[test]
 fn report_missing_broken_or_empty_is_not_a_pass() {
     fails_because(
