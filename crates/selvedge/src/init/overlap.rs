@@ -10,20 +10,31 @@ use super::proposal::Proposal;
 const MAX_NESTED_SCRIPTS: u8 = 4;
 
 /// Linters and type checkers: if a script of the project runs one, a second call with other arguments adds little.
-const WHOLE_PROJECT_TOOLS: [&str; 12] = [
-    "basedpyright",
-    "eslint",
-    "flake8",
-    "mypy",
-    "phpcs",
-    "phpstan",
-    "psalm",
-    "pyright",
-    "rubocop",
-    "standardrb",
-    "tsc",
-    "vue-tsc",
+const WHOLE_PROJECT_TOOLS: [&[&str]; 20] = [
+    &["basedpyright"],
+    &["biome"],
+    &["cargo", "clippy"],
+    &["eslint"],
+    &["flake8"],
+    &["go", "vet"],
+    &["golangci-lint"],
+    &["mypy"],
+    &["oxlint"],
+    &["phpcs"],
+    &["phpstan"],
+    &["psalm"],
+    &["pyright"],
+    &["rubocop"],
+    &["ruff", "check"],
+    &["standardrb"],
+    &["staticcheck"],
+    &["stylelint"],
+    &["tsc"],
+    &["vue-tsc"],
 ];
+
+/// Programs that run a command and measure which code it executes.
+const COVERAGE_PROGRAMS: [&str; 2] = ["c8", "nyc"];
 
 /// Options of test runners that decide what is printed, not what is tested.
 const REPORTING: [&str; 8] = [
@@ -62,21 +73,27 @@ pub(super) fn note_containing_commands(files: &RepositoryFiles, proposals: &mut 
     }
 }
 
-/// Whether scripts run all commands of a proposal that is a script itself, such as `test:ci` besides `test`.
+/// Whether scripts run all commands of a proposal that is a script itself, such as `test:ci` besides `test`. Scripts in
+/// between do not matter.
 fn contains_all(parts: &[Vec<String>], proposal: &Proposal, scripts: &Scripts<'_>) -> bool {
     let mut own = Vec::new();
     scripts.expand(&proposal.step.target, MAX_NESTED_SCRIPTS, &mut own);
-    !own.is_empty() && own.iter().all(|part| parts.contains(part))
+    let runs_scripts = |part: &&Vec<String>| !scripts.scripts_of(&part.join(" ")).is_empty();
+    let mut commands = own.iter().filter(|part| !runs_scripts(part)).peekable();
+    commands.peek().is_some() && commands.all(|command| parts.contains(command))
 }
 
 /// Whether a part of a script runs a proposal's command.
 fn runs(part: &[String], proposal: &Proposal, scripts: &Scripts<'_>) -> bool {
     let own = scripts.normalise(&proposal.step.target);
     let is_tool = || {
-        let program = own.first().map(String::as_str);
-        let is_whole = program.is_some_and(|program| WHOLE_PROJECT_TOOLS.contains(&program));
+        let is_call = |words: &[String], tool: &[&str]| {
+            words.len() >= tool.len() && words.iter().zip(tool).all(|(word, name)| word == name)
+        };
+        let mut tools = WHOLE_PROJECT_TOOLS.into_iter();
         // The arguments of CI's commands are chosen.
-        is_whole && part.first() == own.first() && !is_ci_file(&proposal.found_in)
+        tools.any(|tool| is_call(&own, tool) && is_call(part, tool))
+            && !is_ci_file(&proposal.found_in)
     };
     !own.is_empty() && (part == own || is_tool())
 }
@@ -203,9 +220,13 @@ impl<'a> Scripts<'a> {
             return vec!["run-script".to_owned(), script.to_owned()];
         }
         let words = match words {
-            ["npx" | "bunx", rest @ ..] => {
-                let options = rest.iter().take_while(|word| word.starts_with('-'));
-                &rest[options.count()..]
+            ["npx" | "bunx", rest @ ..] => without_options(rest),
+            [program, rest @ ..] if COVERAGE_PROGRAMS.contains(program) => {
+                let measured = without_options(rest);
+                if !measured.is_empty() {
+                    return self.normalise(&measured.join(" "));
+                }
+                words
             }
             ["pnpm" | "yarn" | "bun" | "npm", "exec" | "run", rest @ ..]
             | ["uv" | "poetry" | "pdm" | "pipenv", "run", rest @ ..]
@@ -224,6 +245,12 @@ impl<'a> Scripts<'a> {
             .filter(|word| !(REPORTING.contains(&word.as_str()) || is_vitest && word == "run"));
         program.into_iter().chain(words).collect()
     }
+}
+
+/// The words from the first one that is no option.
+fn without_options<'w, 'a>(words: &'w [&'a str]) -> &'w [&'a str] {
+    let options = words.iter().take_while(|word| word.starts_with('-'));
+    &words[options.count()..]
 }
 
 /// Whether a line of a task file declares the target.

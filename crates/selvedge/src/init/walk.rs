@@ -12,7 +12,7 @@ use super::files::RepositoryFiles;
 const MAX_DEPTH: usize = 4;
 
 /// A larger manifest is truncated; it is probably generated.
-const MAX_MANIFEST_BYTES: u64 = 256 << 10;
+const MAX_MANIFEST_BYTES: u64 = 4 << 20;
 
 /// Limit for the number of files: the manifests that matter are near the root.
 const MAX_FILES: usize = 50_000;
@@ -59,7 +59,7 @@ const PROGRAM_DIRS: [(&str, &str); 3] = [
 const HIDDEN_DIRS_READ: [&str; 4] = [".config", ".github", ".circleci", ".husky"];
 
 /// Files whose text is read.
-const MANIFESTS: [&str; 29] = [
+const MANIFESTS: [&str; 33] = [
     "Cargo.toml",
     "package.json",
     "pnpm-workspace.yaml",
@@ -76,6 +76,10 @@ const MANIFESTS: [&str; 29] = [
     "dev-requirements.txt",
     "requirements-test.txt",
     "Pipfile",
+    "Pipfile.lock",
+    "pdm.lock",
+    "poetry.lock",
+    "uv.lock",
     "go.work",
     "pom.xml",
     "mix.exs",

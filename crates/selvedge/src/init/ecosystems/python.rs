@@ -272,6 +272,7 @@ impl PythonProject<'_> {
             "pipenv run " => Some("pipenv install --dev".to_owned()),
             _ => self.pip_install(),
         };
+        let install = install.filter(|_| self.may_be_installed(command));
         let propose = |command| Proposal::new(self.at, role, name, command, found_in);
         let installed_alternative = propose(installed.clone());
         if prefix.is_empty() {
@@ -283,6 +284,17 @@ impl PythonProject<'_> {
             proposal.add_alternative(installed_alternative);
         }
         proposal
+    }
+
+    /// Whether an installation of the locked dependencies may contain the program of a command. All of these files
+    /// have the names of packages in double quotes.
+    fn may_be_installed(&self, command: &str) -> bool {
+        const LOCK_FILES: [&str; 4] = ["uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock"];
+        let program = command.split(' ').next().unwrap_or_default();
+        let lock_file = self.at.first(&LOCK_FILES);
+        let lock = lock_file.map(|file| self.at.text_or_empty(file));
+        program.starts_with("python")
+            || lock.is_none_or(|lock| lock.contains(&format!("\"{program}\"")))
     }
 
     fn pip_install(&self) -> Option<String> {

@@ -369,6 +369,32 @@ fn checks_that_others_contain_are_noted() {
             "npx vitest --coverage < npm test, npm run test:ci",
         ]
     );
+    // Programs that measure the coverage do not matter.
+    let package = r#"{
+        "scripts": {
+            "test": "npm run lint && npm run mocha",
+            "test:ci": "npm run test:cover",
+            "test:cover": "nyc --reporter=lcov npm run mocha",
+            "lint": "eslint src",
+            "mocha": "mocha --reporter dot"
+        }
+    }"#;
+    assert_eq!(
+        contained(&[
+            ("package.json", package),
+            (WORKFLOW, "- run: npm run test:ci\n")
+        ]),
+        ["npm run lint < npm test", "npm run test:ci < npm test"]
+    );
+    let rust = [
+        ("Cargo.toml", "[package]\n"),
+        ("Makefile", "lint:\n\tcargo clippy --all-targets\n"),
+        (WORKFLOW, "- run: make lint\n"),
+    ];
+    assert_eq!(
+        contained(&rust),
+        ["cargo clippy --all-targets -- -D warnings < make lint"]
+    );
     let makefile = [("Makefile", makefile), (WORKFLOW, "- run: make ci\n")];
     assert_eq!(
         contained(&makefile),

@@ -162,6 +162,16 @@ fn missing_pytest_is_installed_with_the_package() {
 }
 
 #[test]
+fn locked_dependencies_are_a_remedy_for_their_own_programs_only() {
+    let found = proposals(&[
+        ("pyproject.toml", "[tool.pytest.ini_options]\n[tool.ruff]"),
+        ("uv.lock", "[[package]]\nname = \"pytest\"\n"),
+    ]);
+    let installs: Vec<_> = found.iter().map(|it| it.install.as_deref()).collect();
+    assert_eq!(installs, [Some("uv sync"), None]);
+}
+
+#[test]
 fn ecosystem_python() {
     check(
         &[
