@@ -1,7 +1,9 @@
 //! Descriptions of costs, usage, checks and reports in words, for the terminal, the dashboard and exported reports.
 
 use crate::format::{counted, first_names, grouped};
-use crate::model::{CheckReport, CheckStatus, Cost, CostSource, GateReport, Report, Usage};
+use crate::model::{
+    CheckReport, CheckStatus, Cost, CostSource, CrossedResult, GateReport, Report, Usage,
+};
 
 /// "$0.0423", with its origin unless the agent reported it.
 pub fn cost(cost: Cost) -> String {
@@ -38,6 +40,28 @@ pub(crate) fn fixed_tests(checks: &[CheckReport]) -> Option<String> {
     };
     let fixed = named.sum::<usize>() as u64;
     (fixed > 0).then(|| format!("{bound}{} fixed", counted(fixed, "failing test")))
+}
+
+/// The digests of failed checks, each with the name of its check: first those of the work as delivered, then those with
+/// the original tests, which a reviewer needs as well.
+pub fn failure_digests(report: &Report) -> Vec<(String, &str)> {
+    let crossed = report
+        .crossed
+        .iter()
+        .filter(|it| it.result != CrossedResult::Passed);
+    let with_originals = crossed.flat_map(|it| &it.checks).map(|check| {
+        let name = format!("{} with the original tests", check.label());
+        (name, check)
+    });
+    let delivered = report
+        .checks
+        .iter()
+        .map(|check| (check.label().to_owned(), check));
+    delivered
+        .chain(with_originals)
+        .filter(|(_, check)| check.status.is_failure())
+        .filter_map(|(name, check)| Some((name, check.digest.as_deref()?)))
+        .collect()
 }
 
 /// Describes a check compared with the baseline, reruns and earlier attempts.

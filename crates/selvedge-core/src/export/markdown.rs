@@ -6,7 +6,7 @@
 use askama::Template;
 
 use super::input::{AttemptSummary, ReportInput, ResultCategory};
-use crate::describe::{cost, gate_result, marks, report_result, tokens};
+use crate::describe::{cost, failure_digests, gate_result, marks, report_result, tokens};
 use crate::format::{counted, duration};
 use crate::model::{CheckReport, CheckStatus, Finding, FindingSeverity, GateReport, SessionStatus};
 use crate::prompt::one_line;
@@ -114,14 +114,11 @@ fn build_section(attempt: &AttemptSummary<'_>) -> AttemptSection {
         let findings = report.guard.iter().flat_map(|guard| &guard.findings);
         lines.extend(findings.map(finding_line));
         lines.extend(report.gates.iter().flat_map(gate_lines));
-        let blocks = report.checks.iter().filter_map(|check| {
-            let digest = check.digest.as_deref()?;
-            Some(DigestBlock {
-                of: code(check.label()),
-                block: fenced(digest),
-            })
-        });
-        digests.extend(blocks);
+        let failed = failure_digests(report).into_iter();
+        digests.extend(failed.map(|(check, digest)| DigestBlock {
+            of: code(&check),
+            block: fenced(digest),
+        }));
     }
     let name = match (attempt.subtask, attempt.number) {
         (Some(subtask), Some(number)) => format!("Subtask {}, attempt {number}", code(subtask)),

@@ -258,16 +258,22 @@ impl BaseRevision {
         ))
     }
 
-    /// Replaces paths of the revision's folder by those of the workspace, so that the same failures compare equal.
+    /// Replaces paths of the revision's folder by those of the workspace, so that the same failures compare equal and
+    /// name files that exist.
     fn rename_files(&self, check: &mut CheckReport) {
-        let files = check
-            .failures
-            .iter_mut()
-            .filter_map(|failure| failure.file.as_mut());
-        for file in files {
-            if let Ok(path) = Path::new(file).strip_prefix(&self.revision_dir) {
-                *file = self.workspace.join(path).display().to_string();
-            }
+        // With a slash at the end.
+        let prefix = |folder: &Path| folder.join("").display().to_string();
+        let (private, public) = (prefix(&self.revision_dir), prefix(&self.workspace));
+        let failures = check.failures.iter_mut();
+        let in_failures = failures.flat_map(|it| {
+            let texts = [&mut it.file, &mut it.message, &mut it.excerpt];
+            let texts = texts.into_iter().flatten();
+            texts.chain([&mut it.summary])
+        });
+        let in_check = check.digest.iter_mut().chain(&mut check.reason);
+        let texts = in_failures.chain(in_check).chain([&mut check.output]);
+        for text in texts.filter(|text| text.contains(&private)) {
+            *text = text.replace(&private, &public);
         }
     }
 

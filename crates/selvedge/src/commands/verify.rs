@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use selvedge_core::config::Flags;
-use selvedge_core::describe::marks;
+use selvedge_core::describe::{failure_digests, marks};
 use selvedge_core::export::{ReportInput, ReportVerdict};
 use selvedge_core::format::{counted, duration};
 use selvedge_core::model::{CheckReport, Report, ReportStatus, Task, VerificationPlan, exit_code};
@@ -165,7 +165,8 @@ fn format_outcome(report: &Report) -> String {
         ReportStatus::Pass if report.review_reason().is_some() => {
             let ReportVerdict { label, reason, .. } = ReportVerdict::of_report(report);
             let reason = one_line(&reason, 300);
-            format!("{}: {reason} {took}", style::warning(style::strong(label)))
+            let label = style::warning(style::strong(label));
+            format!("{}{label}: {reason} {took}", format_digests(report))
         }
         ReportStatus::Pass | ReportStatus::Fail if report.blocking_gate().is_some() => {
             let ReportVerdict { label, reason, .. } = ReportVerdict::of_report(report);
@@ -203,18 +204,15 @@ fn format_outcome(report: &Report) -> String {
     }
 }
 
-/// The digests of the checks; several ones are preceded by the names of their checks.
+/// The digests of failed checks. A single one needs no name, unless it is of the original tests.
 fn format_digests(report: &Report) -> String {
-    let checks = report.checks.iter();
-    let digests: Vec<_> = checks
-        .filter_map(|check| Some((check, check.digest.as_deref()?)))
-        .collect();
-    let is_named = digests.len() > 1;
-    let format_one = |(check, digest): (&CheckReport, &str)| {
+    let digests = failure_digests(report);
+    let is_named = digests.len() > 1 || report.status == ReportStatus::Pass;
+    let format_one = |(check, digest): (String, &str)| {
         let digest = indent_lines(digest, "  │ ");
         if is_named {
-            let label = one_line(check.label(), 72);
-            format!("{}\n{digest}", style::dim(format!("  digest of {label}:")))
+            let check = one_line(&check, 72);
+            format!("{}\n{digest}", style::dim(format!("  digest of {check}:")))
         } else {
             digest
         }

@@ -23,7 +23,7 @@ use super::labels::{
 use super::prefixed::PrefixedReporter;
 use super::{ReportOutputs, Reporter, plan, print_verdict};
 use crate::terminal::{indent_lines, one_line, style};
-use selvedge_core::describe::{cost, marks, tokens};
+use selvedge_core::describe::{cost, failure_digests, marks, tokens};
 use selvedge_core::format::{counted, duration};
 
 /// Width limit for the label of a check in a printed line, in characters.
@@ -184,12 +184,9 @@ impl<'a> HumanReporter<'a> {
                 self.print_line(format!("  {} {label}: {note}", style::warning("→")));
             }
         }
-        let goes_back = report
-            .failing_checks()
-            .filter_map(|check| Some((check, check.digest.as_ref()?)));
-        for (check, digest) in goes_back {
-            let label = one_line(check.label(), LABEL_WIDTH);
-            self.print_line(style::dim(format!("  digest of {label}:")));
+        for (check, digest) in failure_digests(report) {
+            let check = one_line(&check, LABEL_WIDTH);
+            self.print_line(style::dim(format!("  digest of {check}:")));
             self.print_line(indent_lines(digest, "    │ ").trim_end());
         }
         if run.attempts.len() > 1 && run.cost().micro_usd.is_some() {

@@ -84,7 +84,16 @@ fn verify_base_runs_the_tests_of_the_revision() {
     let out = env
         .selvedge(verify)
         .env("SELVEDGE_VERIFICATION_BASELINE", "off");
-    out.run().assert_code(7);
+    let out = out.run();
+    out.assert_code(7);
+    let name = "digest of python3 -m unittest tests with the original tests:";
+    assert_eq!(out.stdout.matches(name).count(), 1, "{out}");
+    assert!(
+        out.stdout.contains("FAIL: test_good (tests.App.test_good)"),
+        "{out}"
+    );
+    let place = env.work_dir().join("tests.py").display().to_string();
+    assert!(out.stdout.contains(&place), "{out}");
     // Renamed tests are harmless if the work is correct.
     env.write("app.txt", "still good\n");
     env.selvedge(verify).run().assert_code(0);
