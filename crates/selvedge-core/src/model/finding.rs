@@ -47,6 +47,8 @@ pub enum FindingKind {
     TestDetection,
     /// A diagnostic of a linter or a type checker is suppressed.
     Suppression,
+    /// A lock file installs a dependency from another source than before, or from no known registry.
+    DependencySource,
 }
 
 /// Severity of a finding.

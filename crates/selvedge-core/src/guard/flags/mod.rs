@@ -11,6 +11,7 @@ mod constant_answers;
 mod functions;
 mod introspection;
 mod loaded_texts;
+mod locked_sources;
 mod moved_code;
 mod other_results;
 mod replaced_parts;
@@ -116,7 +117,8 @@ pub(super) fn inspect(
         .iter()
         .filter(|change| change.before != change.after);
     for source in differ.filter(|change| !is_reverted(change.path)) {
-        let flags = moved_code::flags(source, changes, diagnostics);
+        let mut flags = moved_code::flags(source, changes, diagnostics);
+        flags.extend(locked_sources::flags(source));
         findings.extend(fold_flags(source.path, flags));
     }
     findings
