@@ -264,7 +264,9 @@ fn selects_tests(run: &str, purpose: &Purpose, root: &RepositoryDirectory<'_>) -
         "go" => &["-run"],
         _ => &[],
     };
-    if arguments.clone().any(|word| selecting.contains(&word)) {
+    if arguments.clone().any(|word| selecting.contains(&word))
+        || program == Some("cargo") && filters_by_name(arguments.clone().skip(1))
+    {
         return true;
     }
     let is_path = |word: &str| {
@@ -274,13 +276,45 @@ fn selects_tests(run: &str, purpose: &Purpose, root: &RepositoryDirectory<'_>) -
                 .paths()
                 .any(|path| path == word || path.starts_with(&folder))
     };
-    let mut paths = arguments
+    let paths = arguments
         .skip(1)
         .filter(|word| !word.starts_with('-') && !word.contains('='))
         .filter(|word| !matches!(*word, "." | "./" | "./..."))
-        .filter(|word| is_path(word))
-        .peekable();
-    paths.peek().is_some() && !paths.any(|path| path.contains("test") || path.contains("spec"))
+        .filter(|word| is_path(word));
+    let paths: Vec<&str> = paths.collect();
+    let is_folder_of_tests =
+        |path: &&str| !root.has(path) && (path.contains("test") || path.contains("spec"));
+    !paths.is_empty() && !paths.iter().any(is_folder_of_tests)
+}
+
+/// Whether the arguments of `cargo test` contain a part of the names of the tests to run.
+fn filters_by_name<'a>(arguments: impl Iterator<Item = &'a str>) -> bool {
+    const WITH_VALUE: [&str; 16] = [
+        "--color",
+        "--config",
+        "--exclude",
+        "--features",
+        "--format",
+        "--jobs",
+        "--manifest-path",
+        "--message-format",
+        "--profile",
+        "--skip",
+        "--target",
+        "--target-dir",
+        "--test-threads",
+        "-F",
+        "-Z",
+        "-j",
+    ];
+    let mut is_value = false;
+    for word in arguments {
+        if word == "--ignored" || !is_value && !word.starts_with('-') {
+            return true;
+        }
+        is_value = WITH_VALUE.contains(&word);
+    }
+    false
 }
 
 /// The part of a command from its tool on, with the tool of the project's virtual environment, if a package manager runs

@@ -777,4 +777,25 @@ fn ci_command_for_a_part_of_the_tests_does_not_replace_the_whole() {
             "cargo test -v --benches",
         ],
     );
+    let workflow = "- run: cargo test pass\n- run: cargo test -j 2 -- --ignored\n- run: pytest tests/test_speed.py --codspeed\n- run: cargo test --features a --test-threads 1\n";
+    check_adopted(
+        &[
+            ("Cargo.toml", "[package]"),
+            ("pytest.ini", ""),
+            ("tests/test_it.py", ""),
+            ("tests/test_speed.py", ""),
+            (WORKFLOW, workflow),
+        ],
+        &[
+            ".github/workflows/ci.yml: cargo test --features a --test-threads 1",
+            "pytest.ini: pytest",
+            "Cargo.toml: cargo clippy --all-targets -- -D warnings",
+            "Cargo.toml: cargo fmt --check",
+        ],
+        &[
+            "cargo test pass",
+            "cargo test -j 2 -- --ignored",
+            "pytest tests/test_speed.py --codspeed",
+        ],
+    );
 }
