@@ -21,6 +21,7 @@ mod file_contents;
 mod file_records;
 mod file_stats;
 mod fingerprint;
+mod folder_reader;
 pub(crate) mod git;
 mod git_protection;
 mod ids;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirEntry, Metadata};
+use std::fs::{self, Metadata};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use super::exclusions::{
     SnapshotLimits,
 };
 use super::fingerprint::FileFingerprint;
+use super::folder_reader::{FolderEntry, FolderReader};
 use super::relative::RelativePath;
 use super::repository::{ObjectFormat, Repository, plain_file};
 use super::{Workspace, git, is_repository_data};
@@ -42,8 +43,20 @@ impl Workspace {
         rules: CacheRules,
         always: &HashSet<RelativePath>,
     ) -> Result<Survey, WorkspaceError> {
+        FolderReader::with(&self.dir, |folders| {
+            self.survey_with(folders, rules, always)
+        })
+    }
+
+    fn survey_with(
+        &self,
+        folders: &FolderReader<'_>,
+        rules: CacheRules,
+        always: &HashSet<RelativePath>,
+    ) -> Result<Survey, WorkspaceError> {
         let mut walk = SurveyWalk {
             workspace: self,
+            folders,
             rules,
             always,
             unignored: HashSet::new(),
@@ -56,7 +69,7 @@ impl Workspace {
             walk.add_parents(path);
         }
         walk.add_listing(Path::new(""), self.repository.as_ref())?;
-        walk.walk_folder(PathBuf::new(), &self.dir)?;
+        walk.walk_folders()?;
         Ok(Survey {
             unignored: walk.unignored,
             ..walk.survey
@@ -147,6 +160,7 @@ impl Workspace {
 
 struct SurveyWalk<'a> {
     workspace: &'a Workspace,
+    folders: &'a FolderReader<'a>,
     rules: CacheRules,
     always: &'a HashSet<RelativePath>,
     unignored: HashSet<RelativePath>,
@@ -180,12 +194,11 @@ impl SurveyWalk<'_> {
         Ok(())
     }
 
-    /// Walks a folder and the folders in it, sorted by name, so that the limits of ignored files always exclude the
-    /// same ones.
-    fn walk_folder(&mut self, first: PathBuf, root: &Path) -> Result<(), WorkspaceError> {
-        let mut pending = vec![first];
+    /// Walks all folders, sorted by name, so that the limits of ignored files always exclude the same ones.
+    fn walk_folders(&mut self) -> Result<(), WorkspaceError> {
+        let mut pending = vec![PathBuf::new()];
         while let Some(folder) = pending.pop() {
-            let Some(mut entries) = read_folder(&root.join(&folder)) else {
+            let Some(entries) = self.folders.read(&folder) else {
                 self.exclude(folder, ExclusionReason::Unreadable, None);
                 continue;
             };
@@ -197,14 +210,9 @@ impl SurveyWalk<'_> {
             if entries.is_empty() {
                 self.survey.empty.insert(folder.as_path().into());
             }
-            entries.sort_by_cached_key(DirEntry::file_name);
             let mut subfolders = Vec::new();
-            for entry in entries {
-                let path = folder.join(entry.file_name());
-                // The entry was removed after the folder was read.
-                let Ok(metadata) = entry.metadata() else {
-                    continue;
-                };
+            for FolderEntry { name, metadata } in entries {
+                let path = folder.join(name);
                 if self.visit_entry(&path, &metadata)? {
                     self.survey
                         .folders
@@ -217,12 +225,12 @@ impl SurveyWalk<'_> {
         Ok(())
     }
 
-    fn is_tagged_cache(&self, folder: &Path, entries: &[DirEntry]) -> bool {
+    fn is_tagged_cache(&self, folder: &Path, entries: &[FolderEntry]) -> bool {
         folder != Path::new("")
             && !self.parents.contains(folder.as_os_str())
             && entries
                 .iter()
-                .any(|entry| entry.file_name() == OsStr::new(CACHE_TAG))
+                .any(|entry| entry.name == OsStr::new(CACHE_TAG))
     }
 
     /// Records an entry, and returns whether it is a folder to walk.
@@ -313,10 +321,6 @@ impl SurveyWalk<'_> {
             .excluded
             .push(ExcludedPath { path, reason, size });
     }
-}
-
-fn read_folder(path: &Path) -> Option<Vec<DirEntry>> {
-    fs::read_dir(path).ok()?.collect::<Result<_, _>>().ok()
 }
 
 fn depth(path: &Path) -> usize {

@@ -54,11 +54,18 @@ const PACKAGE_MANAGER_FILES: [(&str, &str); 7] = [
 const RUN_FOLDERS: [&str; 4] = ["log", "tmp", ".tmp", "dist"];
 
 /// Maximum size of a file that is hashed, and maximum bytes that are read for one manifest.
-const MAX_READ: u64 = 8 << 20;
+const MAX_READ: u64 = 64 << 20;
 const MAX_TOTAL: u64 = 512 << 20;
 
 /// The first record; changed with the format.
 const FORMAT_HEADER: &[u8] = b"selvedge tool folders 2";
+
+/// Whether a folder of this name contains installed tools, if snapshots exclude it.
+pub(super) fn is_tool_folder_name(name: &OsStr) -> bool {
+    TOOL_FOLDER_NAMES
+        .iter()
+        .any(|tool| name == OsStr::new(tool))
+}
 
 /// The files of all tool folders of a workspace at a moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -98,13 +105,7 @@ impl Workspace {
     }
 
     pub(super) fn tool_folders_in(&self, excluded: &[ExcludedPath]) -> Vec<PathBuf> {
-        let is_named = |path: &Path| {
-            path.iter().any(|name| {
-                TOOL_FOLDER_NAMES
-                    .iter()
-                    .any(|tool| name == OsStr::new(tool))
-            })
-        };
+        let is_named = |path: &Path| path.iter().any(is_tool_folder_name);
         let is_environment = |path: &Path| self.dir.join(path).join(PYTHON_ENVIRONMENT).is_file();
         excluded
             .iter()
