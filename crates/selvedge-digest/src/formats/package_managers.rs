@@ -133,10 +133,15 @@ fn parse_npm_detail(draft: &mut FailureBuilder, text: &str) -> BlockStep {
         .filter(|path| extension(path) == "json")
     {
         draft.set_location(file, None, None);
-    } else if !message.is_empty() {
+    } else if !message.is_empty() && !is_call_detail(word) {
         draft.push_message(message);
     }
     BlockStep::Taken
+}
+
+/// Whether npm's line is about the system call that failed: the message contains all of it.
+fn is_call_detail(word: &str) -> bool {
+    matches!(word, "syscall" | "errno" | "path" | "dest")
 }
 
 fn parse_yarn_error(message: &str, line: &CleanLine<'_>) -> BlockStep {

@@ -209,12 +209,15 @@ pub(super) async fn run_lines(
 
 fn describe_failure(name: &str, line: &str, finding: &CheckOutcome) -> String {
     let reason = finding.reason.as_deref().unwrap_or("it failed");
-    let last = finding
-        .output
-        .lines()
-        .rev()
-        .find(|it| !it.trim().is_empty());
-    let detail = last.map_or_else(String::new, |last| format!(": {}", last.trim()));
+    // The last lines of package managers are about their logs.
+    let failures = finding.analysis.iter().flat_map(|it| &it.failures);
+    let first = failures.map(|failure| failure.summary.as_str()).next();
+    let last = || {
+        let mut lines = finding.output.lines().rev();
+        lines.find(|line| !line.trim().is_empty())
+    };
+    let detail = first.or_else(last);
+    let detail = detail.map_or_else(String::new, |line| format!(": {}", line.trim()));
     format!("{name} `{line}`: {reason}{detail}")
 }
 

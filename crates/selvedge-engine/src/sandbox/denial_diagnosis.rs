@@ -144,7 +144,7 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
         let Some(mut message) = DenialMessage::of(line).filter(|_| !is_warning) else {
             continue;
         };
-        if message == DenialMessage::Missing && cannot_create_folder(line) {
+        if message == DenialMessage::Missing && (cannot_create_folder(line) || misses_cache(line)) {
             message = DenialMessage::ReadOnly;
         }
         if message == DenialMessage::ReadOnly {
@@ -192,6 +192,12 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
 fn cannot_create_folder(line: &str) -> bool {
     let parent_exists = |path: &PathBuf| path.parent().is_some_and(Path::is_dir) && !path.exists();
     line.contains("mkdir") && paths_in(line).iter().any(parent_exists)
+}
+
+/// Whether a line reports that a file is missing in the cache of installed packages: programs of Node.js ignore that they
+/// cannot create the folder of the cache, and then do not find what they wrote there.
+fn misses_cache(line: &str) -> bool {
+    line.contains("ENOENT") && line.contains("node_modules/.cache/")
 }
 
 /// The absolute paths in a line of output, except for the program that prints it: `/bin/sh: 1: cannot create NAME: …`.

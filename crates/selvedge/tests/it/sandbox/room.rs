@@ -210,13 +210,21 @@ fn room_has_its_own_folders_of_variables(fixture: &SandboxFixture) {
 fn init_copies_tools_that_checks_write(fixture: &SandboxFixture) {
     let env = &fixture.env;
     env.write(".gitignore", "node_modules\n");
-    env.write("node_modules/tool/run.sh", "echo x > made\n");
     env.write("Makefile", "test:\n\tcd node_modules/tool && sh run.sh\n");
-    env.commit("A project");
-    let out = env.selvedge(["init", "--dry-run"]).run();
-    out.assert_success();
-    assert_contains(&out.stderr, &["with a copy of node_modules"]);
-    assert_contains(&out.stdout, &["\nrun = \"make test\""]);
+    // Programs ignore that they cannot create the folder of their cache.
+    let missing_cache = "mkdir -p ../.cache/tool 2> /dev/null
+        if ! echo x 2> /dev/null > ../.cache/tool/made; then
+            echo \"Error: ENOENT: no such file or directory, open 'node_modules/.cache/tool/made'\"
+            exit 1
+        fi\n";
+    for script in ["echo x > made\n", missing_cache] {
+        env.write("node_modules/tool/run.sh", script);
+        env.commit("A project");
+        let out = env.selvedge(["init", "--dry-run"]).run();
+        out.assert_success();
+        assert_contains(&out.stderr, &["with a copy of node_modules"]);
+        assert_contains(&out.stdout, &["\nrun = \"make test\""]);
+    }
     assert!(!env.work_dir().join("node_modules/tool/made").exists());
 }
 
