@@ -194,8 +194,8 @@ fn cannot_create_folder(line: &str) -> bool {
     line.contains("mkdir") && paths_in(line).iter().any(parent_exists)
 }
 
-/// Whether a line reports that a file is missing in the cache of installed packages: programs of Node.js ignore that they
-/// cannot create the folder of the cache, and then do not find what they wrote there.
+/// Whether a line reports that a file is missing in the cache of installed packages: programs of Node.js do not create the
+/// cache in a folder that is read-only, and then do not find what should be there.
 fn misses_cache(line: &str) -> bool {
     line.contains("ENOENT") && line.contains("node_modules/.cache/")
 }

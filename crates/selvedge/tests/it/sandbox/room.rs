@@ -211,16 +211,18 @@ fn init_copies_tools_that_checks_write(fixture: &SandboxFixture) {
     let env = &fixture.env;
     env.write(".gitignore", "node_modules\n");
     env.write("Makefile", "test:\n\tcd node_modules/tool && sh run.sh\n");
-    // Programs ignore that they cannot create the folder of their cache.
-    let missing_cache = "mkdir -p ../.cache/tool 2> /dev/null
-        if ! echo x 2> /dev/null > ../.cache/tool/made; then
+    // Programs use no cache in a folder that is read-only, and then do not find what should be there.
+    let missing_cache = "if ! test -w ..; then
             echo \"Error: ENOENT: no such file or directory, open 'node_modules/.cache/tool/made'\"
             exit 1
         fi\n";
-    for script in ["echo x > made\n", missing_cache] {
+    for (name, script) in [("made", "echo x > made\n"), ("cache", missing_cache)] {
         env.write("node_modules/tool/run.sh", script);
         env.commit("A project");
-        let out = env.selvedge(["init", "--dry-run"]).run();
+        // Otherwise it is known that the checks need a copy.
+        let state = env.root().join("state-of").join(name);
+        let init = env.selvedge(["init", "--dry-run"]);
+        let out = init.env("XDG_STATE_HOME", state).run();
         out.assert_success();
         assert_contains(&out.stderr, &["with a copy of node_modules"]);
         assert_contains(&out.stdout, &["\nrun = \"make test\""]);
