@@ -361,6 +361,14 @@ pub(crate) async fn try_proposals(
             group[passed].proposal.step.kind = StepKind::Command;
             group.retain(|result| !result.fails_without_evidence());
         }
+        let mut reasons = BTreeSet::new();
+        group.retain(|result| match &result.trial {
+            // Another form of the command misses the same.
+            Trial::Unusable { why, .. } if why.contains("not found in PATH") => {
+                reasons.insert(why.clone())
+            }
+            _ => true,
+        });
         for result in &mut group {
             // Nothing shows that a run which passes would contain evidence of tests.
             if result.fails_without_evidence() {

@@ -243,7 +243,7 @@ impl PythonProject<'_> {
         Some(self.propose(tool.role, tool.name, self.tool_command(tool), settings))
     }
 
-    /// If mypy's settings list files, the command must not pass others.
+    /// The command of a tool, which must neither pass files other than those that its settings list, nor change any.
     fn tool_command(&self, tool: &PythonTool) -> &'static str {
         let mypy = self.tool_table("mypy");
         let has_files = mypy.is_some_and(|mypy| {
@@ -251,8 +251,15 @@ impl PythonProject<'_> {
                 .iter()
                 .any(|key| mypy.get(key).is_some())
         });
+        // With this setting, ruff would repair the copy that is checked, and pass.
+        let fixes = || {
+            let fix = self.tool_table("ruff").and_then(|ruff| ruff.get("fix"));
+            fix == Some(&Value::Boolean(true))
+        };
         if tool.name == "mypy" && has_files {
             "mypy"
+        } else if tool.name == "ruff" && fixes() {
+            "ruff check --no-fix ."
         } else {
             tool.command
         }

@@ -196,6 +196,10 @@ fn ecosystem_python() {
         &["tests: poetry run pytest"],
     );
     check(
+        &[("pyproject.toml", "[tool.ruff]\nfix = true")],
+        &["ruff: ruff check --no-fix ."],
+    );
+    check(
         &[("setup.cfg", "[tool:pytest]\n[flake8]\n[mypy]")],
         &["tests: pytest", "mypy: mypy .", "flake8: flake8"],
     );
