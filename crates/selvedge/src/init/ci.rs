@@ -111,9 +111,10 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> U
         if only_prepares(&command.run) || is_proposed(&command, proposals) {
             continue;
         }
-        let purpose = command_purpose(&command.run).filter(|_| is_portable(&command, &root));
-        let Some(purpose) = purpose else {
-            uncovered.push(command);
+        let purpose = command_purpose(&command.run);
+        let is_check = purpose.is_some() || !publishes(&command.found_in);
+        let Some(purpose) = purpose.filter(|_| is_portable(&command, &root)) else {
+            uncovered.extend(Some(command).filter(|_| is_check));
             continue;
         };
         let same_tool = proposals.iter_mut().find(|proposal| {
@@ -384,11 +385,19 @@ fn ci_commands(root: &RepositoryDirectory<'_>) -> (Vec<CiCommand>, Vec<Unreadabl
             }));
         }
     }
-    // Of equal commands, one that always runs counts.
-    commands.sort_by_key(|command: &CiCommand| command.is_conditional);
+    // Of equal commands, one that always runs counts, and one of a workflow that does not publish.
+    commands
+        .sort_by_key(|command: &CiCommand| (command.is_conditional, publishes(&command.found_in)));
     let mut seen = BTreeSet::new();
     commands.retain(|command| seen.insert((command.run.clone(), command.directory.clone())));
     (commands, unreadable)
+}
+
+/// Whether a workflow publishes something, by its name: what only it runs is no check, unless the command is one.
+fn publishes(path: &str) -> bool {
+    const PUBLICATIONS: [&str; 4] = ["deploy", "publish", "release", "upload"];
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    PUBLICATIONS.iter().any(|word| name.contains(word))
 }
 
 fn unused_name(purpose: &Purpose, command: &CiCommand, proposals: &[Proposal]) -> String {

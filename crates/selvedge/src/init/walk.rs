@@ -18,7 +18,7 @@ const MAX_MANIFEST_BYTES: u64 = 4 << 20;
 const MAX_FILES: usize = 50_000;
 
 /// Directories of third-party projects, build output, and projects that are not for use.
-const SKIPPED_DIRS: [&str; 27] = [
+const SKIPPED_DIRS: [&str; 29] = [
     "node_modules",
     "bower_components",
     "vendor",
@@ -46,6 +46,8 @@ const SKIPPED_DIRS: [&str; 27] = [
     "benchmark",
     "benchmarks",
     "fuzz",
+    "doc",
+    "docs",
 ];
 
 /// Directories of a project's own programs, in the directory that shows that dependencies are installed.

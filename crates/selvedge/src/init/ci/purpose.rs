@@ -223,6 +223,12 @@ pub(super) fn command_purpose(command: &str) -> Option<Purpose> {
     if !is_tool && !is_runner {
         return None;
     }
+    if let Some((program, environment)) = named_environment(words) {
+        return match environment_role(environment)? {
+            CheckRole::Test => purpose(CheckRole::Test, program),
+            role => purpose(role, environment),
+        };
+    }
     let find = |tools: &[&str]| {
         let mut names = words.iter().map(|word| file_name(word));
         names.find(|name| tools.contains(name))
@@ -239,6 +245,16 @@ pub(super) fn command_purpose(command: &str) -> Option<Purpose> {
     {
         return purpose(role, tool);
     }
+    if let [
+        manager,
+        "run" | "run-script",
+        script @ ("type" | "types"),
+        ..,
+    ] = words
+        && PACKAGE_MANAGERS.contains(manager)
+    {
+        return purpose(CheckRole::Types, script);
+    }
     let mut arguments = words[1..].iter().copied();
     if let Some((role, script)) = arguments
         .find_map(|word| Some((script_role(word)?, word)))
@@ -247,6 +263,48 @@ pub(super) fn command_purpose(command: &str) -> Option<Purpose> {
         return purpose(role, script);
     }
     purpose(CheckRole::Test, check_task(program, &words[1..])?)
+}
+
+/// tox or nox, also behind `uv run`, and the environments or sessions that a command names: `docs` of `tox -e docs`.
+fn named_environment<'a>(words: &[&'a str]) -> Option<(&'a str, &'a str)> {
+    let mut names = words.iter().map(|word| file_name(word));
+    let program = names.position(|name| matches!(name, "tox" | "nox"))?;
+    let mut options = words[program..].windows(2);
+    let option = options.find(|pair| matches!(pair[0], "-e" | "-f" | "-s" | "--session"))?;
+    Some((file_name(words[program]), option[1]))
+}
+
+/// The role of environments with this name; `None` if it does not show that they check something.
+fn environment_role(name: &str) -> Option<CheckRole> {
+    let name = name.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    // The value of a matrix, or a version of Python.
+    let is_version = |rest: &str| {
+        let mut rest = rest.chars();
+        rest.next()
+            .is_none_or(|first| first.is_ascii_digit() || first == '-' || first == ',')
+    };
+    let is_python = || {
+        let mut starts = ["py", "pypy", "python"].into_iter();
+        starts.any(|start| name.strip_prefix(start).is_some_and(is_version))
+    };
+    if has(&["typ", "mypy", "pyright"]) {
+        Some(CheckRole::Types)
+    } else if has(&[
+        "lint",
+        "ruff",
+        "flake8",
+        "style",
+        "pre-commit",
+        "format",
+        "black",
+    ]) {
+        Some(CheckRole::Lint)
+    } else if has(&["test", "unit", "cov", "$", "spec"]) || is_python() {
+        Some(CheckRole::Test)
+    } else {
+        None
+    }
 }
 
 /// The role of a script with a name of several parts, as in `test:unit` and `check:format`.
@@ -374,6 +432,7 @@ fn is_preparation(run: &str) -> bool {
         || is_value_of_ci()
         || is_powershell_assignment()
         || words.iter().any(|word| NOT_CHECK_WORDS.contains(word))
+        || words.contains(&"--version")
         || STEP_OUTPUTS.iter().any(|file| run.contains(file))
         || words.iter().all(|word| is_assignment(word))
         || assigns_output()

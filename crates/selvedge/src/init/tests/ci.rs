@@ -763,6 +763,50 @@ fn guess_is_the_alternative_of_the_ci_command_that_replaces_it() {
 }
 
 #[test]
+fn environments_of_tox_are_checks_by_their_names() {
+    let workflow = "- run: uv run tox -e docset\n- run: tox run -e typing\n- run: tox -e lint\n- run: tox -e py\n- run: tox -e ${{ matrix.tox }}\n";
+    check_adopted(
+        &[("tox.ini", "[testenv]"), (WORKFLOW, workflow)],
+        &[
+            ".github/workflows/ci.yml: tox -e py",
+            ".github/workflows/ci.yml: tox run -e typing",
+            ".github/workflows/ci.yml: tox -e lint",
+        ],
+        &["uv run tox -e docset", "tox -e ${{ matrix.tox }}"],
+    );
+}
+
+#[test]
+fn workflow_that_publishes_has_no_checks_of_its_own() {
+    let release = ".github/workflows/a-release.yml";
+    let steps = "- run: npm test\n- run: npm run type\n- run: strip app\n- run: ./app --version\n";
+    let package = r#"{"scripts": {"type": "tsc", "test": "mocha"}}"#;
+    check_adopted(
+        &[("package.json", package), (release, steps)],
+        &[
+            "package.json: npm test",
+            ".github/workflows/a-release.yml: npm run type",
+        ],
+        &[],
+    );
+    check_adopted(
+        &[
+            ("package.json", package),
+            (release, steps),
+            (
+                WORKFLOW,
+                "- run: ./ci.sh\n- run: app --version\n- run: npm run type\n",
+            ),
+        ],
+        &[
+            "package.json: npm test",
+            ".github/workflows/ci.yml: npm run type",
+        ],
+        &["./ci.sh"],
+    );
+}
+
+#[test]
 fn ci_command_for_a_part_of_the_tests_does_not_replace_the_whole() {
     let workflow = "jobs:\n  test:\n    steps:\n      - run: cargo test --lib --no-default-features\n      - run: cargo test -v --benches\n      - run: cargo test --all-features\n";
     check_adopted(
