@@ -1,12 +1,13 @@
 //! Folders of installed tools and dependencies, which snapshots exclude: records a manifest of their files and finds
 //! changes.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::SystemTime;
 
 use super::Workspace;
@@ -56,6 +57,10 @@ const RUN_FOLDERS: [&str; 4] = ["log", "tmp", ".tmp", "dist"];
 /// Maximum size of a file that is hashed, and maximum bytes that are read for one manifest.
 const MAX_READ: u64 = 64 << 20;
 const MAX_TOTAL: u64 = 512 << 20;
+
+/// Number of folders from which on threads share them, and of these threads.
+const MIN_SHARED_FOLDERS: usize = 64;
+const MAX_SCAN_THREADS: usize = 4;
 
 /// The first record; changed with the format.
 const FORMAT_HEADER: &[u8] = b"selvedge tool folders 2";
@@ -328,38 +333,72 @@ fn path_rule(path: &Path) -> ToolPathRule {
 
 /// Returns everything below the folders except for folders. An unreadable folder is returned instead of its content.
 fn scan(dir: &Path, folders: &BTreeSet<RelativePath>) -> BTreeMap<RelativePath, FileFingerprint> {
-    let mut files = BTreeMap::new();
     let is_inside = |path: &Path| {
         let mut above = path.ancestors().skip(1);
         above.any(|above| folders.contains(above.as_os_str()))
     };
     let outermost = folders.iter().filter(|path| !is_inside(path));
-    let mut pending: Vec<PathBuf> = outermost.map(|path| path.to_path_buf()).collect();
-    while let Some(path) = pending.pop() {
-        let Ok(data) = dir.join(&path).symlink_metadata() else {
-            continue;
-        };
-        let entries = data.is_dir().then(|| fs::read_dir(dir.join(&path)).ok());
-        let Some(entries) = entries.flatten() else {
-            files.insert(path.into(), FileFingerprint::from_metadata(&data));
-            continue;
-        };
-        for entry in entries.flatten() {
-            let mut entry_path: OsString = path.clone().into();
-            entry_path.push("/");
-            entry_path.push(entry.file_name());
-            let entry_path = PathBuf::from(entry_path);
-            match entry.file_type() {
-                Ok(kind) if !kind.is_dir() => {
-                    if let Ok(data) = entry.metadata() {
-                        files.insert(entry_path.into(), FileFingerprint::from_metadata(&data));
-                    }
+    let mut pending: VecDeque<PathBuf> = outermost.map(|path| path.to_path_buf()).collect();
+    let mut files = Vec::new();
+    while pending.len() < MIN_SHARED_FOLDERS
+        && let Some(path) = pending.pop_front()
+    {
+        scan_folder(dir, path, &mut files, &mut pending);
+    }
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let share = pending.len().div_ceil(threads.min(MAX_SCAN_THREADS)).max(1);
+    let pending: Vec<PathBuf> = pending.into();
+    let scan_all = &|folders: &[PathBuf]| {
+        let (mut pending, mut files) = (VecDeque::from(folders.to_vec()), Vec::new());
+        while let Some(path) = pending.pop_back() {
+            scan_folder(dir, path, &mut files, &mut pending);
+        }
+        files
+    };
+    let mut shares = pending.chunks(share);
+    let first = shares.next().unwrap_or_default();
+    thread::scope(|scope| {
+        let spawn = |share| thread::Builder::new().spawn_scoped(scope, move || scan_all(share));
+        let others: Vec<_> = shares.map(|share| (share, spawn(share))).collect();
+        files.extend(scan_all(first));
+        for (share, other) in others {
+            // Without a thread, this one scans its share.
+            let found = other.ok().and_then(|it| it.join().ok());
+            files.extend(found.unwrap_or_else(|| scan_all(share)));
+        }
+    });
+    files.into_iter().collect()
+}
+
+/// Adds the files of a folder, and the folders in it.
+fn scan_folder(
+    dir: &Path,
+    path: PathBuf,
+    files: &mut Vec<(RelativePath, FileFingerprint)>,
+    pending: &mut VecDeque<PathBuf>,
+) {
+    let Ok(data) = dir.join(&path).symlink_metadata() else {
+        return;
+    };
+    let entries = data.is_dir().then(|| fs::read_dir(dir.join(&path)).ok());
+    let Some(entries) = entries.flatten() else {
+        files.push((path.into(), FileFingerprint::from_metadata(&data)));
+        return;
+    };
+    for entry in entries.flatten() {
+        let mut entry_path: OsString = path.clone().into();
+        entry_path.push("/");
+        entry_path.push(entry.file_name());
+        let entry_path = PathBuf::from(entry_path);
+        match entry.file_type() {
+            Ok(kind) if !kind.is_dir() => {
+                if let Ok(data) = entry.metadata() {
+                    files.push((entry_path.into(), FileFingerprint::from_metadata(&data)));
                 }
-                _ => pending.push(entry_path),
             }
+            _ => pending.push_back(entry_path),
         }
     }
-    files
 }
 
 /// Hashes the bytes of a file or the target of a link.
