@@ -1,9 +1,9 @@
 //! The guard: files that a person protects, and flags on sources that attack the test runner.
 //!
 //! An attempt's changes of tests and of the configuration of checks have no effect, because the checks run again with
-//! the original ones (see [`crate::crossing`]). Two cases remain. A person may protect files by globs. And a source may
-//! attack the checks: end the process early, replace an assertion, or detect whether a test is running. New lines of
-//! this kind are flagged for a person to assess.
+//! the original ones (see [`crate::crossing`]). Three cases remain. A person may protect files by globs. A source may
+//! attack the checks: end the process early, replace an assertion, or detect whether a test is running. And a lock file
+//! may install another test runner. New lines and sources of this kind are flagged for a person to assess.
 //!
 //! The guard does not panic on any input, and its running time is linear.
 

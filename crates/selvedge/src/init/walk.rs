@@ -11,7 +11,7 @@ use super::files::RepositoryFiles;
 /// How deep below the root manifests are searched for.
 const MAX_DEPTH: usize = 4;
 
-/// A larger manifest is truncated; it is probably generated.
+/// A larger manifest or lock file is truncated.
 const MAX_MANIFEST_BYTES: u64 = 4 << 20;
 
 /// Limit for the number of files: the manifests that matter are near the root.

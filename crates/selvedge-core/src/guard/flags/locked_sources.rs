@@ -31,6 +31,12 @@ enum Source {
     Other(String),
 }
 
+impl Source {
+    fn default_registry() -> Self {
+        Self::Registry(DEFAULT_REGISTRY.to_owned())
+    }
+}
+
 /// The sources of each dependency.
 type Sources = BTreeMap<String, BTreeSet<Source>>;
 
@@ -46,6 +52,8 @@ pub(super) fn flags(change: &ChangedFile<'_>) -> Vec<Flag> {
     for (name, sources) in read(&text(after)) {
         let earlier = before.get(&name);
         let is_known = |source: &&Source| match (earlier, source) {
+            // It is that of the original settings.
+            (_, source) if **source == Source::default_registry() => true,
             (Some(earlier), source) => earlier.contains(source),
             (None, Source::Folder) => true,
             (None, Source::Registry(_)) => before.is_empty() || registries.contains(source),
@@ -84,7 +92,8 @@ fn reader(path: &str) -> Option<fn(&str) -> Sources> {
         "yarn.lock" => yarn,
         "pnpm-lock.yaml" => pnpm,
         "bun.lock" => bun,
-        "uv.lock" | "poetry.lock" | "pdm.lock" | "Cargo.lock" => toml_packages,
+        "uv.lock" | "poetry.lock" | "pdm.lock" => python,
+        "Cargo.lock" => cargo,
         "Pipfile.lock" => pipfile,
         "composer.lock" => composer,
         "Gemfile.lock" | "gems.locked" => bundler,
@@ -142,7 +151,7 @@ fn source_of_spec(spec: &str, name: &str) -> Source {
     if own != name {
         Source::Other(spec.to_owned())
     } else if is_version || is_builtin_patch {
-        Source::Registry(DEFAULT_REGISTRY.to_owned())
+        Source::default_registry()
     } else {
         source_of(rest, name)
     }
@@ -178,6 +187,9 @@ fn add_npm(sources: &mut Sources, name: &str, package: &Value) {
         add(sources, name, Source::Folder);
     } else if let Some(source) = resolved.or(version) {
         add(sources, name, source_of(source, name));
+    } else {
+        // npm can be configured to name no registry.
+        add(sources, name, Source::default_registry());
     }
 }
 
@@ -277,8 +289,17 @@ fn bun(text: &str) -> Sources {
     sources
 }
 
-/// Lists of `[[package]]`: of uv, Poetry, PDM and Cargo.
-fn toml_packages(text: &str) -> Sources {
+fn python(text: &str) -> Sources {
+    toml_packages(text, &Source::default_registry())
+}
+
+/// Packages of the project have no source.
+fn cargo(text: &str) -> Sources {
+    toml_packages(text, &Source::Folder)
+}
+
+/// Lists of `[[package]]`; `unnamed` is the source of a package that has none.
+fn toml_packages(text: &str, unnamed: &Source) -> Sources {
     let lock: toml::Table = toml::from_str(text).unwrap_or_default();
     let mut sources = Sources::new();
     let packages = lock.get("package").and_then(toml::Value::as_array);
@@ -296,14 +317,10 @@ fn toml_packages(text: &str) -> Sources {
             }
             Some(source) => add_source_table(&mut sources, name, source),
             None => {
-                let given = ["git", "url", "path"].into_iter().find_map(field);
-                // Cargo has no source for packages of the project.
-                let other = Source::Registry(DEFAULT_REGISTRY.to_owned());
-                add(
-                    &mut sources,
-                    name,
-                    given.map_or(other, |it| source_of(it, name)),
-                );
+                let mut places = ["git", "url", "path"].into_iter();
+                let place = places.find_map(field);
+                let source = place.map_or_else(|| unnamed.clone(), |it| source_of(it, name));
+                add(&mut sources, name, source);
             }
         }
         let archives = ["wheels", "sdist"].into_iter();
@@ -351,7 +368,7 @@ fn pipfile(text: &str) -> Sources {
         for (name, package) in group.as_object().into_iter().flatten() {
             let mut places = ["path", "file", "git"].into_iter();
             let place = places.find_map(|key| package[key].as_str());
-            let other = Source::Registry(DEFAULT_REGISTRY.to_owned());
+            let other = Source::default_registry();
             add(
                 &mut sources,
                 name,
@@ -431,7 +448,7 @@ fn requirements(text: &str) -> Sources {
                 let name = name[..end.unwrap_or(name.len())].to_lowercase();
                 let source = match place.trim() {
                     "" if line.contains('/') => source_of(line, ""),
-                    "" => Source::Registry(DEFAULT_REGISTRY.to_owned()),
+                    "" => Source::default_registry(),
                     place => Source::Other(place.to_owned()),
                 };
                 add(&mut sources, &name, source);
@@ -543,6 +560,33 @@ mod tests {
                 ),
             ),
             (
+                "Cargo.lock",
+                "[[package]]\nname = \"insta\"\nversion = \"1.0.0\"\nsource = \"registry+https://index.example.org/crates\"\n",
+                ("1.0.0", "1.1.0"),
+                (
+                    "source = \"registry+https://index.example.org/crates\"\n",
+                    "",
+                ),
+            ),
+            (
+                "package-lock.json",
+                r#"{"packages": {"node_modules/mocha": {"version": "9.0.0"}}}"#,
+                ("9.0.0", "9.1.0"),
+                (
+                    "\"version\"",
+                    "\"resolved\": \"https://other.example.com/mocha.tgz\", \"version\"",
+                ),
+            ),
+            (
+                "requirements.txt",
+                "pytest==8.0.0\n",
+                ("8.0.0", "8.1.0"),
+                (
+                    "pytest",
+                    "--index-url https://other.example.com/simple\npytest",
+                ),
+            ),
+            (
                 "Pipfile.lock",
                 r#"{"_meta": {}, "develop": {"pytest": {"version": "==8.0.0"}}}"#,
                 ("8.0.0", "8.1.0"),
@@ -595,6 +639,8 @@ mod tests {
         assert_eq!(added(&registry), Vec::<String>::new());
         let link = r#", "node_modules/b": {"resolved": "packages/b", "link": true}"#;
         assert_eq!(added(link), Vec::<String>::new());
+        let unnamed = r#", "node_modules/b": {"version": "1"}"#;
+        assert_eq!(added(unnamed), Vec::<String>::new());
         for other in [
             "https://example.com/b.tgz",
             "git+ssh://git@github.com/b/b.git#ab",
