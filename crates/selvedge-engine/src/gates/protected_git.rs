@@ -26,6 +26,9 @@ impl ProtectedGit {
         session: ProtectedSession,
         supervisor: &Supervisor,
     ) -> Result<(Self, Supervisor), CheckError> {
+        if let Some(sandbox) = supervisor.sandbox() {
+            sandbox.search_paths_ahead();
+        }
         let sandbox = supervisor.sandbox().filter(|it| it.has_mounts()).cloned();
         let (workspace, folder) = (workspace.to_owned(), run_dir.join(FOLDER));
         let can_mount = sandbox.is_some();

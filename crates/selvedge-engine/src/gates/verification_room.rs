@@ -81,6 +81,7 @@ impl VerificationRoomSlot {
         if earlier.is_none() && !folder.exists() {
             progress.on_activity(Activity::Note("preparing the verification room".to_owned()));
         }
+        sandbox.search_paths_ahead();
         let (start, places) = (start.clone(), sandbox.clone());
         let open = move |origin: &Workspace| {
             VerificationRoom::open(

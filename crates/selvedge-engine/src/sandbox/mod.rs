@@ -123,8 +123,17 @@ impl WorkspaceSandbox {
     /// The same sandbox for sessions that follow each other closely: paths outside of the workspace are searched for the
     /// first one.
     pub(crate) fn with_paths_searched_once(&self) -> Self {
+        self.with_paths(self.inner.paths.searched_once())
+    }
+
+    /// Begins to search the paths outside of the workspace for the next session, which then waits less.
+    pub(crate) fn search_paths_ahead(&self) {
+        self.inner.paths.search_ahead();
+    }
+
+    fn with_paths(&self, paths: SandboxPaths) -> Self {
         let own = WorkspaceSandboxInner {
-            paths: self.inner.paths.searched_once(),
+            paths,
             ..WorkspaceSandboxInner::clone(&self.inner)
         };
         Self { inner: own.into() }
@@ -156,6 +165,9 @@ impl WorkspaceSandbox {
         &self,
         command: &SessionCommand,
     ) -> (SandboxPlan, Vec<(OsString, OsString)>) {
+        if let Some(paths) = self.inner.paths.take_ahead() {
+            return self.with_paths(paths).plan_for(command);
+        }
         let own = &*self.inner;
         let strict = own.profile == SandboxProfile::Strict;
         let program = command.argv.first().map(Path::new);

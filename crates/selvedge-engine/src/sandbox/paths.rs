@@ -9,7 +9,9 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, OnceLock};
+use std::thread;
 
+use parking_lot::Mutex;
 use selvedge_core::model::{AgentKind, PRECONFIGURED_PROGRAMS};
 
 use super::accounts;
@@ -115,6 +117,8 @@ pub(super) struct SandboxPaths {
     linked_programs: Arc<OnceLock<Vec<(PathBuf, bool, bool)>>>,
     /// What was found for the first session, if it applies to the next ones.
     survey: Option<Arc<PathSurvey>>,
+    /// What is being found for the next session.
+    ahead: Arc<Mutex<Option<Arc<PathSurvey>>>>,
 }
 
 /// The user's home, without links.
@@ -167,14 +171,43 @@ impl SandboxPaths {
             secret_files: Arc::default(),
             linked_programs: Arc::default(),
             survey: None,
+            ahead: Arc::default(),
         }
     }
 
     /// The same paths for sessions that follow each other closely, such as the checks of an attempt: they are searched
     /// for the first one.
     pub(super) fn searched_once(&self) -> Self {
+        let ahead = self.ahead.lock().take();
+        self.with_survey(ahead.unwrap_or_default())
+    }
+
+    /// Begins to search the paths for the next session, in another thread.
+    pub(super) fn search_ahead(&self) {
+        let survey = Arc::new(PathSurvey::default());
+        *self.ahead.lock() = Some(Arc::clone(&survey));
+        let paths = self.with_survey(survey);
+        let search = move || {
+            paths.masked();
+            paths.linked_from_masked();
+            paths.steering();
+            paths.other_agents_paths(None, "");
+            paths.secret_files();
+        };
+        // Without a thread, the session searches them.
+        let _ = thread::Builder::new().spawn(search);
+    }
+
+    /// The same paths as they were searched ahead. They are for one session: it may change what a search finds.
+    pub(super) fn take_ahead(&self) -> Option<Self> {
+        let is_unknown = self.survey.is_none();
+        let ahead = is_unknown.then(|| self.ahead.lock().take()).flatten()?;
+        Some(self.with_survey(ahead))
+    }
+
+    fn with_survey(&self, survey: Arc<PathSurvey>) -> Self {
         Self {
-            survey: Some(Arc::default()),
+            survey: Some(survey),
             ..self.clone()
         }
     }

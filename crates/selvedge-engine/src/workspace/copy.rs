@@ -7,13 +7,13 @@
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use selvedge_core::model::TreeId;
 
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::git;
+use super::tree_copy::TreeCopy;
 
 const DOING: &str = "copy the workspace";
 const IMPORTING: &str = "import a snapshot";
@@ -38,23 +38,9 @@ impl Workspace {
             .mode(0o700)
             .create(parent)
             .map_err(to_error)?;
-        // `cp` shares blocks if the file system supports it.
-        let mut command = Command::new("cp");
-        command
-            .arg("-a")
-            .arg("--")
-            .arg(&self.dir)
-            .arg(to)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
-        let output = command.output().map_err(to_error)?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        let message = stderr.lines().next().unwrap_or("cp failed").to_owned();
-        Err(to_error(std::io::Error::other(message)))
+        let mut copy = TreeCopy::default();
+        copy.copy(&self.dir, to)?;
+        copy.finish()
     }
 
     /// Imports a snapshot from another workspace and keeps it.

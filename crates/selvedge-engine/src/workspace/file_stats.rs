@@ -47,17 +47,28 @@ impl Workspace {
         }
     }
 
-    /// The metadata that a snapshot has found; `None` if it has left out files that a survey lists.
-    pub(super) fn stats_of_snapshot(&self, snapshot: DetailedSnapshot) -> Option<FileStatIndex> {
+    /// The metadata that a snapshot has found, with the current one of files that were `written` since; `None` if they
+    /// cannot be known without a survey.
+    pub(super) fn stats_of_snapshot(
+        &self,
+        snapshot: DetailedSnapshot,
+        written: &[PathBuf],
+    ) -> Option<FileStatIndex> {
+        // A snapshot leaves out files that a survey lists if it cannot read them.
         let is_unreadable = |it: &ExcludedPath| it.reason == ExclusionReason::Unreadable;
         if snapshot.excluded.iter().any(is_unreadable) {
             return None;
         }
         let files = snapshot.files.into_iter();
+        let mut files: BTreeMap<RelativePath, FileFingerprint> = files
+            .map(|(path, stored)| (path, stored.fingerprint))
+            .collect();
+        for path in written {
+            let data = self.dir.join(path).symlink_metadata().ok()?;
+            *files.get_mut(path.as_os_str())? = FileFingerprint::from_metadata(&data);
+        }
         Some(FileStatIndex {
-            files: files
-                .map(|(path, stored)| (path, stored.fingerprint))
-                .collect(),
+            files,
             folders: snapshot.folders,
             tools: self.scan_tools(&snapshot.excluded),
             excluded: snapshot.excluded,

@@ -43,6 +43,7 @@ mod target;
 mod tool_folders;
 mod transfer;
 mod tree_cache;
+mod tree_copy;
 mod verification_room;
 
 use std::ffi::OsStr;

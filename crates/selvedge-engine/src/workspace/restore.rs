@@ -40,6 +40,14 @@ pub struct RestoreOutcome {
     pub backup_tree: TreeId,
 }
 
+/// A workspace that was made equal to a snapshot.
+pub(super) struct EnsuredTree {
+    /// The files before.
+    pub(super) before: DetailedSnapshot,
+    /// What was changed, if they differed.
+    pub(super) restored: Option<RestoreOutcome>,
+}
+
 impl Workspace {
     /// Makes the workspace equal to a snapshot: restores everything that it covers, and removes covered files that it
     /// does not have. Caches, `.git` directories of nested repositories and everything else that snapshots exclude are
@@ -50,16 +58,18 @@ impl Workspace {
     /// rejects a change, in which case another restore continues.
     pub fn restore(&self, tree: &TreeId) -> Result<RestoreOutcome, WorkspaceError> {
         let lock = self.shadow.lock()?;
-        self.restore_from(&lock, tree, None)
+        let (restored, _) = self.restore_from(&lock, tree, None)?;
+        Ok(restored)
     }
 
-    /// Restores a snapshot. `current` is a snapshot of the current files, which is otherwise taken.
+    /// Restores a snapshot, and returns also the one of the files before. `current` is that snapshot, which is otherwise
+    /// taken.
     fn restore_from(
         &self,
         lock: &ShadowLock,
         tree: &TreeId,
         current: Option<DetailedSnapshot>,
-    ) -> Result<RestoreOutcome, WorkspaceError> {
+    ) -> Result<(RestoreOutcome, DetailedSnapshot), WorkspaceError> {
         let mut blobs = BlobReader::new(&self.git, &self.shadow);
         let target = self.restore_target(tree, &mut blobs)?;
         // Back up everything that is overwritten, even if the rules exclude it.
@@ -100,11 +110,12 @@ impl Workspace {
             current,
             ..
         } = restore;
-        Ok(RestoreOutcome {
+        let outcome = RestoreOutcome {
             changed,
             removed,
-            backup_tree: current.tree,
-        })
+            backup_tree: current.tree.clone(),
+        };
+        Ok((outcome, current))
     }
 
     /// Makes the workspace equal to the snapshot if it differs, and returns whether it differed. Cheap if nothing has
@@ -113,23 +124,26 @@ impl Workspace {
     /// # Errors
     /// Those of [`Workspace::snapshot`] and [`Workspace::restore`].
     pub fn ensure_tree(&self, tree: &TreeId) -> Result<bool, WorkspaceError> {
-        Ok(self.ensure_surveyed_tree(tree, None)?.is_none())
+        let ensured = self.ensure_surveyed_tree(tree, None)?;
+        Ok(ensured.restored.is_some())
     }
 
-    /// Does the same, and returns the snapshot if nothing had to be changed. `survey` is a survey of the current files,
-    /// which is otherwise made.
+    /// Does the same, and returns what was found and changed. `survey` is a survey of the current files, which is
+    /// otherwise made.
     pub(super) fn ensure_surveyed_tree(
         &self,
         tree: &TreeId,
         survey: Option<Survey>,
-    ) -> Result<Option<DetailedSnapshot>, WorkspaceError> {
+    ) -> Result<EnsuredTree, WorkspaceError> {
         let lock = self.shadow.lock()?;
         let current = self.take_snapshot(&lock, "before a restore", &HashSet::new(), survey)?;
-        if current.tree == *tree {
-            return Ok(Some(current));
-        }
-        self.restore_from(&lock, tree, Some(current))?;
-        Ok(None)
+        let (restored, before) = if current.tree == *tree {
+            (None, current)
+        } else {
+            let (restored, before) = self.restore_from(&lock, tree, Some(current))?;
+            (Some(restored), before)
+        };
+        Ok(EnsuredTree { before, restored })
     }
 
     fn backup(&self, lock: &ShadowLock, tree: &TreeId) -> Result<(), WorkspaceError> {

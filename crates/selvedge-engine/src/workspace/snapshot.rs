@@ -46,6 +46,8 @@ pub(super) struct DetailedSnapshot {
     /// The empty ones among the folders.
     pub(super) empty: BTreeSet<RelativePath>,
     pub(super) excluded: Vec<ExcludedPath>,
+    /// See [`Survey::unignored`].
+    pub(super) unignored: Option<HashSet<RelativePath>>,
 }
 
 impl Workspace {

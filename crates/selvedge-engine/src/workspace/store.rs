@@ -1,7 +1,7 @@
 //! Updates the shadow directory from the last snapshot to a new one: decides which files must be read, and stores new
 //! content.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -44,6 +44,7 @@ struct SnapshotDraft {
     folders: BTreeMap<RelativePath, u32>,
     empty: BTreeSet<RelativePath>,
     excluded: Vec<ExcludedPath>,
+    unignored: Option<HashSet<RelativePath>>,
 }
 
 /// Result of reading a file after the survey.
@@ -99,13 +100,14 @@ impl<'a> SnapshotWriter<'a> {
             folders,
             empty,
             excluded,
-            unignored: _,
+            unignored,
         } = survey;
         let mut draft = SnapshotDraft {
             files: BTreeMap::new(),
             folders,
             empty,
             excluded,
+            unignored,
         };
         for (path, fingerprint) in surveyed {
             let previous = self
@@ -135,6 +137,7 @@ impl<'a> SnapshotWriter<'a> {
             mut folders,
             mut empty,
             excluded,
+            unignored,
             ..
         } = taken;
         folders.extend(more.folders);
@@ -144,6 +147,7 @@ impl<'a> SnapshotWriter<'a> {
             folders,
             empty,
             excluded,
+            unignored,
         };
         for (path, fingerprint) in more.files {
             self.add_file(&mut taken, path, fingerprint, None)?;
@@ -188,6 +192,7 @@ impl<'a> SnapshotWriter<'a> {
             folders,
             empty,
             excluded,
+            unignored,
         } = draft;
         let content = SnapshotManifest::new(rules, &files, &folders, &empty);
         let bytes = content.to_bytes();
@@ -221,6 +226,7 @@ impl<'a> SnapshotWriter<'a> {
             folders,
             empty,
             excluded,
+            unignored,
         })
     }
 

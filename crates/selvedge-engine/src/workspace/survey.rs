@@ -31,8 +31,9 @@ pub(super) struct Survey {
     pub(super) empty: BTreeSet<RelativePath>,
     /// Existing paths that are not covered.
     pub(super) excluded: Vec<ExcludedPath>,
-    /// Files that a repository tracks or does not ignore, including missing ones, and nested repositories.
-    pub(super) unignored: HashSet<RelativePath>,
+    /// Files that a repository tracks or does not ignore, including missing ones, and nested repositories; `None` if
+    /// git did not list them.
+    pub(super) unignored: Option<HashSet<RelativePath>>,
 }
 
 impl Workspace {
@@ -71,7 +72,7 @@ impl Workspace {
         walk.add_listing(Path::new(""), self.repository.as_ref())?;
         walk.walk_folders()?;
         Ok(Survey {
-            unignored: walk.unignored,
+            unignored: Some(walk.unignored),
             ..walk.survey
         })
     }

@@ -37,8 +37,8 @@ use super::Workspace;
 use super::error::WorkspaceError;
 use super::exclusions::ExcludedPath;
 use super::file_stats::FileStatIndex;
-use super::restore::OWNER_ACCESS_BITS;
-use super::snapshot::DetailedSnapshot;
+use super::relative::RelativePath;
+use super::restore::{EnsuredTree, OWNER_ACCESS_BITS, RestoreOutcome};
 use super::survey::Survey;
 
 pub(crate) use self::git_dir::CommittedFiles;
@@ -71,6 +71,8 @@ pub(crate) struct VerificationRoom {
 struct VerificationRoomState {
     /// The tree that the checks last ran on.
     entered: Option<TreeId>,
+    /// What is in the room, as long as it is new and contains only a tree.
+    filled: Option<Survey>,
     /// Tool folders that were installed in the room.
     installed: BTreeSet<PathBuf>,
     /// Tool folders that are copied instead of mounted.
@@ -91,8 +93,10 @@ struct VerificationRoomState {
 pub(crate) struct EnteredTree {
     /// Whether the room differed from it.
     pub(crate) differed: bool,
-    /// The room's files, if they had to be surveyed and nothing was changed since.
+    /// The room's files, if they are known without another survey.
     pub(crate) files: Option<FileStatIndex>,
+    /// Those of them that are not ignored, and missing ones. Known only if the files are.
+    unignored: Option<HashSet<RelativePath>>,
 }
 
 /// A tree that was entered without an attempt's ignored files.
@@ -162,7 +166,11 @@ impl VerificationRoom {
         }
         if is_new {
             let untouched_excluded = is_untouched.then_some(excluded.as_slice());
-            room.fill(start, existing, untouched_excluded)?;
+            let filled = room.fill(start, existing, untouched_excluded)?;
+            let mut state = room.state();
+            let is_alone = excluded.is_empty() && state.build_output.is_empty();
+            state.filled = Some(filled).filter(|_| is_alone);
+            drop(state);
             fs::write(&ready, "").map_err(|error| WorkspaceError::io(DOING, &ready, error))?;
         }
         room.make_result_caches(&mut room.state())?;
@@ -171,20 +179,21 @@ impl VerificationRoom {
         Ok(Some(room))
     }
 
-    /// Writes the files of a new room. If no agent has worked in the workspace since `start`, its build output among
+    /// Writes the files of a new room, and returns them. If no agent has worked in the workspace since `start`, its build output among
     /// `excluded` is copied.
     fn fill(
         &self,
         start: &TreeId,
         existing: ReusableFiles,
         excluded: Option<&[ExcludedPath]>,
-    ) -> Result<(), WorkspaceError> {
+    ) -> Result<Survey, WorkspaceError> {
         // The room is mounted as the workspace's folder, and its own files are replaced for each tree.
         let mode = fs::metadata(&self.origin.dir).map(|data| data.permissions().mode());
         mode.map(|mode| fs::Permissions::from_mode(mode | OWNER_ACCESS_BITS))
             .and_then(|mode| fs::set_permissions(&self.snapshots.dir, mode))
             .map_err(|error| WorkspaceError::io(DOING, &self.snapshots.dir, error))?;
-        self.snapshots
+        let filled = self
+            .snapshots
             .write_snapshot(&self.origin, start, existing)?;
         if let Some(excluded) = excluded {
             let mut state = self.state();
@@ -195,7 +204,7 @@ impl VerificationRoom {
         let mut state = self.state();
         self.refresh_copies(&state)?;
         state.entered = Some(start.clone());
-        Ok(())
+        Ok(filled)
     }
 
     /// Returns the workspace of the room's files.
@@ -289,25 +298,29 @@ impl VerificationRoom {
         let mut state = self.state();
         let is_same = state.entered.as_ref() == Some(tree);
         state.entered = None;
-        let mut survey = None;
+        // Nothing has run in a room between its opening and its first tree.
+        let mut survey = state.filled.take();
         if !is_same {
             // The ignore rules of the new copy decide what is build output.
             refresh_git_dir(&self.origin, &self.folder)?;
-            let found = self
-                .snapshots
-                .survey(self.snapshots.rules(), &HashSet::new())?;
+            let found = match survey.take() {
+                Some(filled) => filled,
+                None => self
+                    .snapshots
+                    .survey(self.snapshots.rules(), &HashSet::new())?,
+            };
             let has_removed = self.remove_build_output(&found.excluded, &state)?;
             survey = Some(found).filter(|_| !has_removed);
         }
-        let unchanged = self.restore_tree(tree, survey)?;
-        let differed = unchanged.is_none();
-        let mut files = unchanged.and_then(|it| self.snapshots.stats_of_snapshot(it));
+        let EnsuredTree { before, restored } = self.restore_tree(tree, survey)?;
+        let differed = restored.is_some();
+        let mut written = restored.map_or_else(|| Some(Vec::new()), rewritten_files);
         if !is_same {
-            files = None;
             if state.times.is_none() {
                 state.times = self.load_times();
             }
-            self.set_times(tree, state.times.as_ref())?;
+            let set = self.set_times(tree, state.times.as_ref())?;
+            written = written.map(|written| [written, set].concat());
             if let Some((_, committed)) = state.composed.as_ref().filter(|it| it.0 == *tree) {
                 self.commit_files(committed)?;
             }
@@ -320,19 +333,26 @@ impl VerificationRoom {
             self.mounted
                 .create_mount_points(&self.origin, self.tree(), &self.folder)?;
         state.entered = Some(tree.clone());
+        // Build output, and copies of tools, were written too.
+        let is_only_tree = is_same
+            || state.build_output.is_empty()
+                && state.copied.is_empty()
+                && state.installed.is_empty();
+        let written = written.filter(|_| is_only_tree && !has_created);
+        let unignored = before.unignored.clone();
         Ok(EnteredTree {
             differed,
-            files: files.filter(|_| !has_created),
+            files: written.and_then(|it| self.snapshots.stats_of_snapshot(before, &it)),
+            unignored,
         })
     }
 
-    /// Restores a tree, and returns a snapshot if nothing had to be changed. Nothing in the room has to be preserved,
-    /// so build output that is in the way is removed.
+    /// Restores a tree. Nothing in the room has to be preserved, so build output that is in the way is removed.
     fn restore_tree(
         &self,
         tree: &TreeId,
         mut survey: Option<Survey>,
-    ) -> Result<Option<DetailedSnapshot>, WorkspaceError> {
+    ) -> Result<EnsuredTree, WorkspaceError> {
         loop {
             match self.snapshots.ensure_surveyed_tree(tree, survey.take()) {
                 Err(WorkspaceError::UncoveredObstacle { path, .. })
@@ -394,7 +414,9 @@ impl VerificationRoom {
         tree: &TreeId,
     ) -> Result<JudgedTree, WorkspaceError> {
         self.state().times = self.load_times();
-        let EnteredTree { files, .. } = self.enter(tree)?;
+        let EnteredTree {
+            files, unignored, ..
+        } = self.enter(tree)?;
         let mut absent = self.mounted.absent.clone();
         let changed = self.snapshots.differing_paths(start, tree)?;
         let judged = |tree, absent, files| JudgedTree {
@@ -405,10 +427,14 @@ impl VerificationRoom {
         if changed.is_empty() || !self.snapshots.is_git() {
             return Ok(judged(tree.clone(), absent, files));
         }
-        let survey = self
-            .snapshots
-            .survey(self.snapshots.rules(), &HashSet::new())?;
-        let unignored = &survey.unignored;
+        let (files, unignored) = if let (Some(files), Some(unignored)) = (files, unignored) {
+            (files, unignored)
+        } else {
+            let rules = self.snapshots.rules();
+            let mut survey = self.snapshots.survey(rules, &HashSet::new())?;
+            let unignored = survey.unignored.take().unwrap_or_default();
+            (self.snapshots.stats_of_survey(survey), unignored)
+        };
         let is_unignored = |path: &Path| {
             let mut above = path.ancestors();
             above.any(|above| unignored.contains(above.as_os_str()))
@@ -419,7 +445,6 @@ impl VerificationRoom {
             .filter(|path| !is_unignored(path) && exists(path))
             .collect();
         if ignored.is_empty() {
-            let files = self.snapshots.stats_of_survey(survey);
             return Ok(judged(tree.clone(), absent, Some(files)));
         }
         self.snapshots.restore_files(start, &ignored)?;
@@ -463,6 +488,15 @@ impl VerificationRoom {
     fn state(&self) -> MutexGuard<'_, VerificationRoomState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the files that a restore has written; `None` if it could have changed which files exist or which are ignored.
+fn rewritten_files(restored: RestoreOutcome) -> Option<Vec<PathBuf>> {
+    let RestoreOutcome {
+        changed, removed, ..
+    } = restored;
+    let has_rules = |path: &PathBuf| path.ends_with(".gitignore");
+    (removed.is_empty() && !changed.iter().any(has_rules)).then_some(changed)
 }
 
 /// Returns the folders in a room that take the places of the repository's root and of the workspace.

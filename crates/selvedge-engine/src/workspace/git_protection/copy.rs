@@ -4,15 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, lchown, symlink};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, OFlags, linkat};
+use rustix::fs::{AtFlags, CWD, linkat};
 
 use super::super::fingerprint::FileFingerprint;
+use super::super::tree_copy::{PERMISSIONS, copy_file, keep_owner, no_follow};
 use super::entries::FileId;
 use super::state::{OPERATIONS, WORK_TREE_RECORDS};
 pub(super) use crate::removal::remove_all;
@@ -23,7 +24,6 @@ const CONTENT_FOLDERS: [&str; 3] = ["objects", "lfs", "annex"];
 pub(super) const ORIGINAL_MOUNT: &str = "selvedge-original";
 /// Maximum bytes of content that a backup copies where it cannot link.
 const MAX_COPIED_CONTENT: u64 = 1 << 30;
-const PERMISSIONS: u32 = 0o7777;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CopyPurpose {
@@ -86,7 +86,9 @@ impl ProtectedCopy {
         if found.is_dir() {
             return self.copy_folder(path, &found);
         }
-        if is_lock(path) && (self.purpose == CopyPurpose::Private || !self.is_setting(path)) {
+        let is_private = self.purpose == CopyPurpose::Private;
+        if is_private && is_sample(path) || is_lock(path) && (is_private || !self.is_setting(path))
+        {
             return Ok(());
         }
         let copied = if found.is_file() {
@@ -633,29 +635,6 @@ fn restore_linked(file: &File, copy: &Path, original: &Path, wanted: &Metadata) 
     set_mode(original, mode)
 }
 
-/// Copies a file with its permissions and times, and returns the opened original.
-fn copy_file(from: &Path, to: &Path, found: &Metadata) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let mut original = options.read(true).custom_flags(no_follow()).open(from)?;
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    let mut copy = options.open(to)?;
-    io::copy(&mut original, &mut copy)?;
-    copy.flush()?;
-    keep_owner(to, found);
-    copy.set_permissions(Permissions::from_mode(found.mode() & PERMISSIONS))?;
-    // Git compares the time of its index with those of files.
-    copy.set_modified(found.modified()?)?;
-    Ok(original)
-}
-
-/// Only root may give files away, and only root needs to.
-fn keep_owner(path: &Path, like: &Metadata) {
-    if rustix::process::geteuid().is_root() {
-        let _ = lchown(path, Some(like.uid()), Some(like.gid()));
-    }
-}
-
 /// Moves a tree to an unused path, or copies its files, folders and links there.
 pub(super) fn move_or_copy(from: &Path, to: &Path) -> io::Result<()> {
     if fs::rename(from, to).is_ok() {
@@ -765,11 +744,6 @@ fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
         return Ok(());
     }
     fs::set_permissions(path, Permissions::from_mode(mode))
-}
-
-fn no_follow() -> i32 {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    flags.bits().cast_signed()
 }
 
 /// Returns the text of bytes as a path.

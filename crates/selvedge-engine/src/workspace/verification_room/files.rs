@@ -2,15 +2,14 @@
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
-use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use super::DOING;
 use crate::removal;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
+use crate::workspace::tree_copy::TreeCopy;
 
 pub(super) fn make_folder(path: &Path) -> Result<(), WorkspaceError> {
     DirBuilder::new()
@@ -42,44 +41,22 @@ pub(super) fn is_folder(path: &Path) -> bool {
 /// Copies a file or folder to an unused path, preserving modes, times and links.
 pub(super) fn copy(from: &Path, to: &Path) -> Result<(), WorkspaceError> {
     make_folder(to.parent().unwrap_or(to))?;
-    let mut command = copy_command(from.parent().unwrap_or(from));
-    command.arg("-T").arg("--").arg(from).arg(to);
-    run_copy(command, to)
+    let mut copy = TreeCopy::default();
+    copy.copy(from, to)?;
+    copy.finish()
 }
 
-/// Copies files to the same relative paths in another folder.
+/// Copies files to the same relative paths in another folder, where they do not exist yet.
 pub(super) fn copy_files(from: &Path, to: &Path, paths: &[PathBuf]) -> Result<(), WorkspaceError> {
-    const CHUNK_SIZE: usize = 500;
-    for chunk in paths.chunks(CHUNK_SIZE) {
-        make_folder(to)?;
-        let mut command = copy_command(from);
-        command.arg("--parents").arg("--").args(chunk).arg(to);
-        run_copy(command, to)?;
-    }
-    Ok(())
-}
-
-/// Uses `cp`, which shares blocks if the file system supports it.
-fn copy_command(from: &Path) -> Command {
-    let mut command = Command::new("cp");
-    command
-        .arg("-a")
-        .current_dir(from)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    command
-}
-
-fn run_copy(mut command: Command, to: &Path) -> Result<(), WorkspaceError> {
-    let output = command.output();
-    let output = output.map_err(|error| WorkspaceError::io("copy", to, error))?;
-    if output.status.success() {
+    if paths.is_empty() {
         return Ok(());
     }
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let message = stderr.lines().next().unwrap_or("cp failed").to_owned();
-    Err(WorkspaceError::io("copy", to, io::Error::other(message)))
+    make_folder(to)?;
+    let mut copy = TreeCopy::default();
+    for path in paths {
+        copy.copy_below(from, to, path)?;
+    }
+    copy.finish()
 }
 
 /// Returns the bytes below a path. Stops counting once there are more than `limit`.

@@ -44,15 +44,19 @@ pub(super) fn copy_git_dir(origin: &Workspace, folder: &Path) -> Result<(), Work
     if has_own_git_dir(repository) {
         let (source, target) = (repository.git_dir(), folder.join(GIT_DIR_COPY));
         make_folder(&target)?;
-        let entries = fs::read_dir(source).map_err(|e| WorkspaceError::io(DOING, source, e))?;
-        let names = entries.flatten().filter_map(|entry| {
-            let name = entry.file_name();
-            let is_copied = !NOT_COPIED.iter().any(|it| name == OsStr::new(it))
-                && !name.as_bytes().ends_with(b".lock")
-                && is_plain(&entry.path());
-            is_copied.then(|| PathBuf::from(name))
-        });
-        copy_files(source, &target, &names.collect::<Vec<_>>())?;
+        let names = names_in(source).map_err(|e| WorkspaceError::io(DOING, source, e))?;
+        let is_copied = |name: &OsString| {
+            let is_left_out = NOT_COPIED.iter().any(|it| name == it);
+            !is_left_out && !name.as_bytes().ends_with(b".lock") && is_plain(&source.join(name))
+        };
+        let names = names.into_iter().filter(is_copied);
+        let paths: Vec<PathBuf> = names
+            .flat_map(|name| match name.to_str() {
+                Some("hooks") => hooks_in(source),
+                _ => vec![PathBuf::from(name)],
+            })
+            .collect();
+        copy_files(source, &target, &paths)?;
         let info = target.join("objects/info");
         make_folder(&info)?;
         // The paths of the objects in the room and on the host.
@@ -75,6 +79,15 @@ pub(super) fn copy_git_dir(origin: &Workspace, folder: &Path) -> Result<(), Work
         }
     }
     Ok(())
+}
+
+/// Returns the hooks of a git directory. Examples, of which each new repository has many, are left out.
+fn hooks_in(git_dir: &Path) -> Vec<PathBuf> {
+    let names = names_in(&git_dir.join("hooks")).unwrap_or_default();
+    let paths = names.iter().map(|name| Path::new("hooks").join(name));
+    paths
+        .filter(|path| path.extension() != Some(OsStr::new("sample")))
+        .collect()
 }
 
 /// Creates the room's `.git` from the copy, with the agent's commits. An index that has changed is read from the commit

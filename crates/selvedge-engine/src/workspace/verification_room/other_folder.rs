@@ -17,9 +17,11 @@ use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
 use crate::workspace::ids::BlobId;
 use crate::workspace::inventory::{Inventory, StoredEntry};
+use crate::workspace::manifest::parent_folders;
 use crate::workspace::relative::RelativePath;
 use crate::workspace::repository::Repository;
 use crate::workspace::restore::{is_stored_as, write};
+use crate::workspace::survey::Survey;
 
 impl Workspace {
     /// Opens another folder, which belongs to Selvedge, with the same snapshots; their objects are shared, not copied.
@@ -55,13 +57,14 @@ impl Workspace {
     }
 
     /// Writes a snapshot to this folder, except for the files that are already there: `existing` are all files in it.
+    /// Returns what is in the folder then.
     /// The files get the times that a new room of `origin` has.
     pub(super) fn write_snapshot(
         &self,
         origin: &Self,
         tree: &TreeId,
         existing: ReusableFiles,
-    ) -> Result<(), WorkspaceError> {
+    ) -> Result<Survey, WorkspaceError> {
         let _lock = self.shadow.lock()?;
         let mut blobs = BlobReader::new(&self.git, &self.shadow);
         let target = self.restore_target(tree, &mut blobs)?;
@@ -132,7 +135,20 @@ impl Workspace {
             manifest: BlobId::of(&target.manifest.to_bytes()),
             files,
         };
-        inventory.save(&self.shadow.inventory())
+        inventory.save(&self.shadow.inventory())?;
+        let folders = target.folders.clone();
+        let parents = parent_folders(inventory.files.keys().chain(folders.keys()));
+        let is_empty = |folder: &&RelativePath| !parents.contains(folder.as_os_str());
+        let empty = folders.keys().filter(is_empty).cloned().collect();
+        let files = inventory.files.iter();
+        let files = files.map(|(path, stored)| (path.clone(), stored.fingerprint));
+        Ok(Survey {
+            files: files.collect(),
+            folders,
+            empty,
+            excluded: Vec::new(),
+            unignored: None,
+        })
     }
 
     /// Returns the paths of files that differ between two snapshots.

@@ -47,7 +47,7 @@ pub(super) fn keep_for_next(
         return Ok(());
     };
     read_unsettled(tree, &mut inventory.files);
-    inventory.files = retain_files(tree, &inventory.files)?;
+    remove_others(tree, &inventory.files)?;
     make_folder(&last)?;
     inventory.save(&last.join(INVENTORY))?;
     // If the next room does not find them, it writes all files.
@@ -89,6 +89,29 @@ pub(super) fn take_last(origin: &Workspace, tree: &Path) -> Result<ReusableFiles
         Some(inventory) if is_moved => retain_files(tree, &inventory.files),
         _ => Ok(ReusableFiles::new()),
     }
+}
+
+/// Removes everything below a folder that has another path than these files and their folders, so that kept rooms do
+/// not grow. The files themselves are compared when they are reused.
+fn remove_others(root: &Path, files: &ReusableFiles) -> Result<(), WorkspaceError> {
+    let folders = parent_folders(files.keys());
+    let mut pending = vec![PathBuf::new()];
+    while let Some(folder) = pending.pop() {
+        let Ok(entries) = fs::read_dir(root.join(&folder)) else {
+            remove_all(&root.join(&folder))?;
+            continue;
+        };
+        for entry in entries.flatten() {
+            let path = folder.join(entry.file_name());
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder && folders.contains(path.as_os_str()) {
+                pending.push(path);
+            } else if is_folder || !files.contains_key(path.as_os_str() as &OsStr) {
+                remove_all(&entry.path())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Removes everything below a folder except for these files, if they are unchanged, and their folders. Returns the
@@ -207,6 +230,9 @@ mod tests {
         let read_only = fs::Permissions::from_mode(0o555);
         fs::set_permissions(root.join("restricted"), read_only).unwrap();
 
+        remove_others(root, &files).unwrap();
+        assert!(!root.join("planted").exists() && !root.join(".git").exists());
+        assert!(root.join("a/b/changed").exists());
         let retained = retain_files(root, &files).unwrap();
         let retained: Vec<_> = retained.keys().map(|path| path.to_path_buf()).collect();
         assert_eq!(retained, [Path::new("a/same"), Path::new("same")]);

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use selvedge_core::model::TreeId;
@@ -182,15 +182,17 @@ impl VerificationRoom {
         Some(times)
     }
 
-    /// Sets the times of the files of `tree`, which is in the room.
+    /// Sets the times of the files of `tree`, which is in the room. Returns the files whose times were not known to be
+    /// right.
     pub(super) fn set_times(
         &self,
         tree: &TreeId,
         times: Option<&FileTimes>,
-    ) -> Result<(), WorkspaceError> {
+    ) -> Result<Vec<PathBuf>, WorkspaceError> {
+        let mut written = Vec::new();
         let inventory = Inventory::load(&self.snapshots.shadow.inventory());
         let (Some(inventory), Some(times)) = (inventory, times) else {
-            return Ok(());
+            return Ok(written);
         };
         let mut blobs = BlobReader::new(&self.snapshots.git, &self.snapshots.shadow);
         let target = self.snapshots.restore_target(tree, &mut blobs)?;
@@ -207,9 +209,10 @@ impl VerificationRoom {
             if !is_set {
                 let set = anchor.set_modified(path, system_time(time));
                 set.map_err(|e| to_error(path, e))?;
+                written.push(path.to_path_buf());
             }
         }
-        Ok(())
+        Ok(written)
     }
 }
 
