@@ -470,7 +470,7 @@ fn room_of_a_subfolder_shows_the_repository(fixture: &SandboxFixture) {
 
 /// A run does not read the state of the files again where nothing can have changed it: git lists the files for the first
 /// snapshot, after each run of the checks, for the attempt's snapshot, and before the attempt's tree is restored in the
-/// room. Trees that the run itself has stored are not read from git.
+/// room (after it too if files were added or removed). Trees that the run itself has stored are not read from git.
 fn room_is_surveyed_only_after_changes(fixture: &SandboxFixture) {
     let env = &fixture.env;
     let path = std::env::var("PATH").unwrap();
@@ -484,6 +484,7 @@ fn room_is_surveyed_only_after_changes(fixture: &SandboxFixture) {
     );
     make_executable(&env.write(folder.join("git"), script));
     env.write("agent.sh", "cat > /dev/null; echo more >> out\n");
+    env.write("out", "");
     env.commit("A project");
     let args = [
         "run",
