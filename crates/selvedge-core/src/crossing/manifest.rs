@@ -245,8 +245,9 @@ impl ManifestFormat {
             Self::GoMod => KeyOwner::Attempt,
             Self::TsConfig => KeyOwner::Base,
         };
-        // Only a table can be mixed.
+        // Only a table can be mixed, and only a list has members.
         match owner {
+            KeyOwner::Members if !value.is_array() => KeyOwner::Base,
             KeyOwner::Mixed | KeyOwner::Dependencies | KeyOwner::TestDependencies
                 if !value.is_object() =>
             {
@@ -323,6 +324,7 @@ fn package_json(path: &str) -> KeyOwner {
         | "unpkg"
         | "jsdelivr" => KeyOwner::Attempt,
         "imports" => KeyOwner::Imports,
+        "workspaces" => KeyOwner::Members,
         _ => KeyOwner::Base,
     }
 }
@@ -678,6 +680,18 @@ mod tests {
         ] {
             assert_eq!(merged(path, before, after), "same", "{path}");
         }
+    }
+
+    #[test]
+    fn merge_keeps_packages_in_workspaces() {
+        let merged = |after: &str| {
+            let before = r#"{"workspaces": ["crates/old", "packages/a"]}"#;
+            merged("package.json", before, after)
+        };
+        let moved = r#"{"workspaces": ["packages/b", "crates/old"]}"#;
+        assert_eq!(merged(moved), "same");
+        let dropped: Value = serde_json::from_str(&merged(r#"{"workspaces": []}"#)).unwrap();
+        assert_eq!(dropped, serde_json::json!({"workspaces": ["crates/old"]}));
     }
 
     #[test]

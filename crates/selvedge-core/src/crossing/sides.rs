@@ -664,9 +664,9 @@ impl<'a> BaseProject<'a> {
         texts.any(|text| quoted.iter().any(|quoted| text.contains(quoted)))
     }
 
-    /// Whether a folder, named relative to the manifest, has a Cargo package that the attempt kept.
+    /// Whether a folder, named relative to the manifest, has a package that the attempt kept.
     fn has_package(&self, manifest: &str, folder: &str) -> bool {
-        let package = join(folder_of(manifest), folder).and_then(|it| join(&it, "Cargo.toml"));
+        let package = join(folder_of(manifest), folder).and_then(|it| join(&it, name_of(manifest)));
         package.is_some_and(|package| {
             package != manifest
                 && self.base.contains_key(&package)
