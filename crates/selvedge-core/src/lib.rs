@@ -14,6 +14,7 @@ pub mod format;
 pub mod gate;
 pub mod guard;
 pub mod infra_error_patterns;
+pub mod installed;
 pub mod machine;
 pub mod model;
 pub mod paths;

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use selvedge_core::installed::InstalledFiles;
 use selvedge_core::model::ToolFolderChanges;
 
 use crate::workspace::{Snapshot, ToolChanges, ToolManifest, Workspace, WorkspaceError};
@@ -23,6 +24,11 @@ pub(crate) fn record_initial(
 ) -> Result<(), WorkspaceError> {
     let manifest = workspace.update_tool_manifest(&snapshot.tool_folders)?;
     manifest.save(&run_dir.join(MANIFEST_FILE))
+}
+
+/// The installed files from before the agent, if all of them were read.
+pub(crate) fn recorded_files(run_dir: &Path) -> Option<InstalledFiles> {
+    ToolManifest::load(&run_dir.join(MANIFEST_FILE))?.complete_files()
 }
 
 /// Records that checks begin to run: what they write in tool folders is not a change by the agent.
@@ -93,6 +99,7 @@ fn describe_changes(changes: &ToolChanges) -> Option<ToolFolderChanges> {
             .map(name)
             .collect(),
         folders: changes.folders.iter().map(name).collect(),
+        by_setup: false,
         setup_error: None,
     })
 }

@@ -17,7 +17,10 @@ pub struct ToolFolderChanges {
     /// The folders that contain them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<String>,
-    /// Why the setup could not reinstall them, if it could not.
+    /// Whether the setup changed them when it ran for the attempt: its scripts are the attempt's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_setup: bool,
+    /// Why the setup could not reinstall them, or why they could not be compared, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup_error: Option<String>,
 }
@@ -44,6 +47,18 @@ impl ToolFolderChanges {
 
     /// "the attempt changed 4 files of installed tools in node_modules: a.js, b.js, c.js and 1 more".
     pub fn describe(&self) -> String {
+        if self.by_setup {
+            return match &self.setup_error {
+                None => format!(
+                    "for the attempt, the setup installs {} differently, which no lock file explains: {}",
+                    counted(self.files, "file"),
+                    Self::name_first(&self.listed, self.files)
+                ),
+                Some(error) => format!(
+                    "what the setup installs for the attempt could not be compared with what it installed before: {error}"
+                ),
+            };
+        }
         let changed = self.describe_files();
         match &self.setup_error {
             None => changed,
@@ -87,12 +102,24 @@ mod tests {
             files: 7,
             listed: names.to_vec(),
             folders: vec!["node_modules".to_owned()],
+            by_setup: false,
             setup_error: None,
         };
         assert_eq!(
             changes.describe(),
             "the attempt changed 7 files of installed tools in node_modules: node_modules/a.js, node_modules/b.js, \
              node_modules/c.js and 4 more"
+        );
+        let by_setup = ToolFolderChanges {
+            files: 1,
+            listed: vec!["node_modules/mocha/lib/runner.js".to_owned()],
+            by_setup: true,
+            ..changes
+        };
+        assert_eq!(
+            by_setup.describe(),
+            "for the attempt, the setup installs 1 file differently, which no lock file explains: \
+             node_modules/mocha/lib/runner.js"
         );
     }
 }

@@ -115,7 +115,7 @@ impl<'a> InstalledModules<'a> {
 
 /// Whether the name is that of a program: a search path that lists the folder of the new file first would find the
 /// file instead.
-fn is_program(name: &str) -> bool {
+pub(super) fn is_program(name: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).any(|folder| folder.join(name).is_file())
 }

@@ -1,23 +1,28 @@
 //! Runs the setup of a project for the checks: installs dependencies and resets state.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use selvedge_core::installed::{InstalledFiles, LockChange, names_packages, unexplained_files};
 use selvedge_core::model::{CheckStatus, Step, StepKind, ToolFolderChanges, is_dependency_input};
 use tokio_util::sync::CancellationToken;
 
 use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext};
 use super::cross_verification::CrossedTrees;
+use super::installed::is_program;
 use super::trees::run_blocking;
 use super::verification_room::OpenVerificationRoom;
 use crate::activity::{Activity, Progress};
 use crate::check_error::CheckError;
 use crate::checks::CheckOutcome;
 use crate::removal::remove_all;
+use crate::tools;
 use crate::workspace::Workspace;
 
+/// Prefix of the names of a setup that runs without the attempt.
+const BEFORE: &str = "before";
 /// Suffix of a tool folder that is moved aside while it is installed again.
 const STASH_SUFFIX: &str = ".selvedge-aside";
 
@@ -75,11 +80,17 @@ impl DependencyInstaller<'_> {
             return Ok(None);
         }
         let installed = self.install_on(trees, steps, changes.as_ref()).await;
+        let differing = match &installed {
+            Ok(InstallOutcome::All | InstallOutcome::AllBut(_)) => self.find_differing(trees).await,
+            _ => Ok(None),
+        };
         trees.trees.reset_to_judged_tree().await?;
-        let error = match installed? {
-            InstallOutcome::All => return Ok(None),
+        let (installed, differing) = (installed?, differing?);
+        let error = match installed {
+            InstallOutcome::All => return Ok(differing),
             InstallOutcome::AllBut(folders) => {
-                return Ok(changes.and_then(|changes| changes.within(&folders)));
+                let left = changes.and_then(|changes| changes.within(&folders));
+                return Ok(left.or(differing));
             }
             InstallOutcome::Failed(error) => error,
         };
@@ -148,6 +159,117 @@ impl DependencyInstaller<'_> {
         Ok(InstallOutcome::all_but(missing))
     }
 
+    /// Compares what was installed for the attempt with what was installed before, and if necessary with what the setup
+    /// installs without the attempt: the tools may have been installed in another way. Leaves another tree in the room.
+    async fn find_differing(
+        &self,
+        trees: &CrossedTrees<'_>,
+    ) -> Result<Option<ToolFolderChanges>, CheckError> {
+        let locks = read_locks(trees).await?;
+        let recorded = tools::recorded_files(&self.context.run_dir);
+        let after = self.read_installed(trees).await?;
+        let differing = match &recorded {
+            Some(before) => find_unexplained(before, &after, &locks),
+            None => after.keys().cloned().collect(),
+        };
+        if differing.is_empty() {
+            return Ok(None);
+        }
+        let note = "comparing with what the setup installs without the attempt".to_owned();
+        self.progress.on_activity(Activity::Note(note));
+        let (outcome, before) = match self.verification_room {
+            Some(open) => self.install_start_in_room(open, trees).await?,
+            None => self.install_start_in_place(trees, &differing).await?,
+        };
+        if outcome.is_some() && recorded.is_none() {
+            return Ok(Some(ToolFolderChanges {
+                by_setup: true,
+                setup_error: outcome,
+                ..ToolFolderChanges::default()
+            }));
+        }
+        let mut listed = match outcome {
+            None => find_unexplained(&before, &after, &locks),
+            Some(_) => differing,
+        };
+        let files = listed.len();
+        listed.truncate(ToolFolderChanges::MAX_LISTED);
+        Ok((files > 0).then(|| ToolFolderChanges {
+            files: files as u64,
+            listed,
+            by_setup: true,
+            ..ToolFolderChanges::default()
+        }))
+    }
+
+    async fn read_installed(&self, trees: &CrossedTrees<'_>) -> Result<InstalledFiles, CheckError> {
+        let room = self
+            .verification_room
+            .map(|open| open.verification_room.clone());
+        let read = move |workspace: &Workspace| match room {
+            Some(room) => Ok(room.read_installed()),
+            None => workspace.installed_files(),
+        };
+        let what = "cannot read what was installed";
+        run_blocking(&trees.trees.workspace, what, read).await
+    }
+
+    /// Runs the setup in another room, with the tree from before the attempt. Returns why it failed, if it did, and what
+    /// it installed.
+    async fn install_start_in_room(
+        &self,
+        open: &OpenVerificationRoom,
+        trees: &CrossedTrees<'_>,
+    ) -> Result<(Option<String>, InstalledFiles), CheckError> {
+        let Some(other) = open.open_beside(&trees.trees.start).await? else {
+            let error = "no room can be made for it".to_owned();
+            return Ok((Some(error), InstalledFiles::new()));
+        };
+        let place = VerificationContext {
+            files_root: other.tree().to_owned(),
+            ..self.context.with_prefix(BEFORE)
+        };
+        let setup = DependencyInstaller {
+            context: &place,
+            verification_room: Some(&other),
+            ..*self
+        };
+        let installed = setup.install_in_room(&other, &[]).await;
+        let before = setup.read_installed(trees).await;
+        other.discard().await?;
+        let error = match installed? {
+            InstallOutcome::All | InstallOutcome::AllBut(_) => None,
+            InstallOutcome::Failed(error) => Some(error),
+        };
+        Ok((error, before?))
+    }
+
+    /// Does the same in the workspace, where only the folders of these files are installed again. The attempt's tools are
+    /// moved aside meanwhile.
+    async fn install_start_in_place(
+        &self,
+        trees: &CrossedTrees<'_>,
+        files: &[String],
+    ) -> Result<(Option<String>, InstalledFiles), CheckError> {
+        trees.trees.ensure_tree(&trees.trees.start).await?;
+        let find = |workspace: &Workspace| workspace.tool_folders();
+        let what = "cannot find what was installed";
+        let folders = run_blocking(&trees.trees.workspace, what, find).await?;
+        let has_file =
+            |folder: &PathBuf| files.iter().any(|file| Path::new(file).starts_with(folder));
+        let folders = folders.into_iter().filter(has_file);
+        let aside = StashedFolders::stash(&self.context.workspace, folders);
+        let place = self.context.with_prefix(BEFORE);
+        let setup = DependencyInstaller {
+            context: &place,
+            ..*self
+        };
+        let installed = setup.try_install().await;
+        let before = self.read_installed(trees).await;
+        aside.finish(true);
+        Ok((installed?, before?))
+    }
+
     /// Whether the attempt changed manifests or lock files.
     async fn changes_inputs(&self, trees: &CrossedTrees<'_>) -> Result<bool, CheckError> {
         let (start, judged) = (trees.trees.start.clone(), trees.trees.judged.clone());
@@ -162,6 +284,39 @@ impl DependencyInstaller<'_> {
         };
         run_blocking(&trees.trees.workspace, "cannot compare the trees", find).await
     }
+}
+
+/// The lock files before and after an attempt.
+type Locks = BTreeMap<String, (Option<Vec<u8>>, Option<Vec<u8>>)>;
+
+async fn read_locks(trees: &CrossedTrees<'_>) -> Result<Locks, CheckError> {
+    let (start, judged) = (trees.trees.start.clone(), trees.trees.judged.clone());
+    let read = move |workspace: &Workspace| {
+        let is_lock = |path: &Path| names_packages(&path.to_string_lossy());
+        let read = |tree| workspace.read_files(tree, is_lock);
+        let (before, after) = (read(&start)?, read(&judged)?);
+        let mut locks = Locks::new();
+        let name = |path: PathBuf| path.to_string_lossy().into_owned();
+        for (path, bytes) in before.into_iter().filter(|(_, bytes)| bytes.is_some()) {
+            locks.entry(name(path)).or_default().0 = bytes;
+        }
+        for (path, bytes) in after.into_iter().filter(|(_, bytes)| bytes.is_some()) {
+            locks.entry(name(path)).or_default().1 = bytes;
+        }
+        Ok(locks)
+    };
+    let what = "cannot read the lock files";
+    run_blocking(&trees.trees.workspace, what, read).await
+}
+
+fn find_unexplained(before: &InstalledFiles, after: &InstalledFiles, locks: &Locks) -> Vec<String> {
+    let changes = locks.iter().map(|(path, (before, after))| LockChange {
+        path,
+        before: before.as_deref(),
+        after: after.as_deref(),
+    });
+    let changes: Vec<LockChange<'_>> = changes.collect();
+    unexplained_files(before, after, &changes, is_program)
 }
 
 /// Files that the setup has installed.

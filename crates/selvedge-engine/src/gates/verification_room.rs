@@ -157,6 +157,31 @@ impl OpenVerificationRoom {
         self.supervisor_with(self.verification_room.mounts_without_tools())
     }
 
+    /// Opens another room with a tree, in which a setup can run.
+    pub(super) async fn open_beside(&self, tree: &TreeId) -> Result<Option<Self>, CheckError> {
+        let (room, tree) = (self.verification_room.clone(), tree.clone());
+        let open = move |_: &Workspace| room.open_beside(&tree);
+        let what = "cannot prepare another verification room";
+        let opened = run_blocking(self.verification_room.workspace(), what, open).await?;
+        Ok(opened.map(|verification_room| Self {
+            verification_room,
+            checks: self.checks.clone(),
+            sandbox: self.sandbox.clone(),
+        }))
+    }
+
+    /// Removes such a room.
+    pub(super) async fn discard(self) -> Result<(), CheckError> {
+        let workspace = self.verification_room.workspace().clone();
+        let discard = move |_: &Workspace| self.verification_room.discard();
+        run_blocking(
+            &workspace,
+            "cannot remove another verification room",
+            discard,
+        )
+        .await
+    }
+
     /// The folder that contains the workspace's files.
     pub(crate) fn tree(&self) -> &Path {
         self.verification_room.tree()

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::SystemTime;
 
+use selvedge_core::installed::{InstalledFile, InstalledFiles, has_text};
+
 use super::Workspace;
 use super::dir_handle::DirHandle;
 use super::error::WorkspaceError;
@@ -57,6 +59,11 @@ const RUN_FOLDERS: [&str; 4] = ["log", "tmp", ".tmp", "dist"];
 /// Maximum size of a file that is hashed, and maximum bytes that are read for one manifest.
 const MAX_READ: u64 = 64 << 20;
 const MAX_TOTAL: u64 = 512 << 20;
+
+/// Maximum bytes that are read to compare what two setups install.
+const MAX_COMPARED: u64 = 4 << 30;
+/// Maximum size of a file whose text is needed.
+const MAX_TEXT: u64 = 1 << 20;
 
 /// Number of folders from which on threads share them, and of these threads.
 const MIN_SHARED_FOLDERS: usize = 64;
@@ -143,16 +150,48 @@ impl Workspace {
     ) -> Result<ToolManifest, WorkspaceError> {
         let path = self.shadow.dir().join("tools");
         let previous = ToolManifest::load(&path).unwrap_or_default();
-        let manifest = ToolManifest::build(&self.dir, folders, &previous);
+        let manifest = ToolManifest::build(&self.dir, folders, &previous, MAX_TOTAL);
         if manifest != previous {
             manifest.save(&path)?;
         }
         Ok(manifest)
     }
+
+    /// Reads the files of all tool folders.
+    pub(crate) fn installed_files(&self) -> Result<InstalledFiles, WorkspaceError> {
+        Ok(self.read_installed(&self.tool_folders()?))
+    }
+
+    /// Reads the files of tool folders, to compare them with those of another setup.
+    pub(super) fn read_installed(&self, folders: &[PathBuf]) -> InstalledFiles {
+        let nothing = ToolManifest::default();
+        let manifest = ToolManifest::build(&self.dir, folders, &nothing, MAX_COMPARED);
+        let mut installed = manifest.installed();
+        for (path, file) in installed.iter_mut().filter(|(path, _)| has_text(path)) {
+            let at = self.dir.join(path);
+            file.text = match fs::read_link(&at) {
+                Ok(target) => Some(target.to_string_lossy().into_owned()),
+                Err(_) => read_text(&self.dir, path),
+            };
+        }
+        installed
+    }
+}
+
+/// Returns the text of a small file.
+fn read_text(root: &Path, path: &str) -> Option<String> {
+    let file = DirHandle::open_root(root)
+        .ok()?
+        .open(Path::new(path))
+        .ok()?;
+    let mut bytes = Vec::new();
+    file.take(MAX_TEXT).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 impl ToolManifest {
-    fn build(dir: &Path, folders: &[PathBuf], previous: &Self) -> Self {
+    /// `max_bytes` are read at most; other files have no hash.
+    fn build(dir: &Path, folders: &[PathBuf], previous: &Self, max_bytes: u64) -> Self {
         let folders: BTreeSet<RelativePath> =
             folders.iter().map(|it| it.as_path().into()).collect();
         let now = SystemTime::now();
@@ -163,7 +202,7 @@ impl ToolManifest {
             let unchanged = unchanged
                 .filter(|it| it.is_settled && it.fingerprint == fingerprint && it.blob.is_some());
             let file = unchanged.copied().unwrap_or_else(|| {
-                let is_read = fingerprint.size <= MAX_READ && total < MAX_TOTAL;
+                let is_read = fingerprint.size <= MAX_READ && total < max_bytes;
                 let blob = reader
                     .as_ref()
                     .filter(|_| is_read)
@@ -225,6 +264,29 @@ impl ToolManifest {
         }
         changes.files.sort();
         changes
+    }
+
+    /// The files that a check may load.
+    fn installed(&self) -> InstalledFiles {
+        let files = self.files.iter();
+        let loaded = files.filter(|(path, _)| path_rule(path) == ToolPathRule::Tracked);
+        let installed = loaded.map(|(path, file)| {
+            let is_link = file.fingerprint.is_link();
+            let content = file.blob.map(|blob| format!("{is_link} {blob}"));
+            let file = InstalledFile {
+                content,
+                text: None,
+            };
+            (path.to_string_lossy().into_owned(), file)
+        });
+        installed.collect()
+    }
+
+    /// The files that a check may load; `None` if some of them were not read.
+    pub(crate) fn complete_files(&self) -> Option<InstalledFiles> {
+        let installed = self.installed();
+        let is_complete = installed.values().all(|file| file.content.is_some());
+        is_complete.then_some(installed)
     }
 
     /// Replaces the entries of some files by those of another manifest.
@@ -444,7 +506,12 @@ mod tests {
         }
 
         fn note(&self, folders: &[&str]) -> ToolManifest {
-            ToolManifest::build(self.0.path(), &paths(folders), &ToolManifest::default())
+            ToolManifest::build(
+                self.0.path(),
+                &paths(folders),
+                &ToolManifest::default(),
+                MAX_TOTAL,
+            )
         }
 
         fn changes(&self, manifest: &ToolManifest, folders: &[&str]) -> ToolChanges {

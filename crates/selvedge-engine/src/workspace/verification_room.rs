@@ -25,6 +25,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use selvedge_core::installed::InstalledFiles;
 use selvedge_core::model::TreeId;
 
 use self::files::{make_folder, remove_all};
@@ -51,6 +52,8 @@ const DOING: &str = "prepare the verification room";
 const READY_MARKER: &str = "ready";
 /// The folder of a room's snapshots.
 const SHADOW_FOLDER: &str = "shadow";
+/// The folder in a room of another one.
+const OTHER_ROOM: &str = "other";
 /// Marker file of a room that began with committed files only.
 const COMMITTED_MARKER: &str = "committed";
 /// Marker file next to a workspace's snapshots; exists once an agent has worked in the workspace.
@@ -274,6 +277,25 @@ impl VerificationRoom {
     /// Discards the tools that were installed in the room; they are removed when the next tree is entered.
     pub(crate) fn forget_installed(&self) {
         self.state().installed.clear();
+    }
+
+    /// Reads the files of the tools that a setup has created in the room.
+    pub(crate) fn read_installed(&self) -> InstalledFiles {
+        let folders: Vec<PathBuf> = self.state().installed.iter().cloned().collect();
+        self.snapshots.read_installed(&folders)
+    }
+
+    /// Opens another room of the same workspace with a tree, in which a setup can run. It is removed with this one at
+    /// the latest.
+    pub(crate) fn open_beside(&self, tree: &TreeId) -> Result<Option<Self>, WorkspaceError> {
+        let (folder, caches) = (self.folder.join(OTHER_ROOM), self.result_caches.clone());
+        remove_all(&folder)?;
+        Self::open(&self.origin, &folder, tree, false, None, caches, None)
+    }
+
+    /// Removes a room of which nothing is kept.
+    pub(crate) fn discard(&self) -> Result<(), WorkspaceError> {
+        remove_all(&self.folder)
     }
 
     /// Finds the tool folders that a setup has created in the room. They are kept while this attempt is verified.

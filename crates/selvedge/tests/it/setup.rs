@@ -64,7 +64,8 @@ fn setup_reinstalls_changed_tools_instead_of_review() {
 
     let works = agent(
         &env,
-        "echo good > out; echo '{\"version\": 2}' > package.json; cp package.json node_modules/runner/version",
+        "echo good > out; echo '{\"devDependencies\": {\"runner\": \"2\"}}' > package.json; \
+         cp package.json node_modules/runner/version",
     );
     let out = run_json(&env, &works, CHECK, &[]);
     out.assert_code(0);
@@ -81,6 +82,32 @@ fn setup_is_taken_from_before_the_attempt() {
          echo '[setup]' > selvedge.toml",
     );
     run_json(&env, &cheats, CHECK, &["--retries", "0"]).assert_code(1);
+}
+
+/// A setup runs files of the attempt: scripts of packages, patches, build hooks.
+#[test]
+fn setup_that_installs_other_files_for_the_attempt_waits_for_review() {
+    let env = installed();
+    env.write("install.sh", format!("{INSTALL}sh native/*.sh\n"));
+    env.write("native/prepare.sh", "true\n");
+    env.commit("Prepares something");
+    let cheats = agent(
+        &env,
+        "echo tool > requirements.txt; echo 'echo exit 0 > node_modules/runner/run.sh' > native/a.sh",
+    );
+    let out = run_json(&env, &cheats, CHECK, &["--retries", "0"]);
+    out.assert_code(7);
+    let reason = out.json()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("node_modules/runner/run.sh"), "{reason}");
+    let changes = &out.json()["verification_report"]["changed_tools"];
+    assert_eq!(changes["by_setup"], true, "{changes}");
+
+    // What the setup installs in any case does not count, however the tools were installed before.
+    env.git(["reset", "-q", "--hard"]);
+    env.git(["clean", "-q", "-d", "-f"]);
+    env.write("node_modules/runner/run.sh", "grep -q goo out\n");
+    let works = agent(&env, "echo good > out; echo tool > requirements.txt");
+    run_json(&env, &works, CHECK, &["--retries", "0"]).assert_code(0);
 }
 
 #[test]

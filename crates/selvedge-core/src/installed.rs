@@ -1,0 +1,296 @@
+//! Compares what a setup installs for an attempt with what it installed before it. A setup runs code of the attempt:
+//! scripts of its packages, build hooks, patches. An installed file that a check loads may therefore only differ where
+//! a lock file names another version of its package.
+
+mod locks;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use locks::{ChangedPackages, changed_packages};
+pub use locks::{LockChange, names_packages};
+
+/// Installed files by their paths, relative to the workspace.
+pub type InstalledFiles = BTreeMap<String, InstalledFile>;
+
+/// An installed file or link.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct InstalledFile {
+    /// A hash of its bytes or of its target, if it was read.
+    pub content: Option<String>,
+    /// Its text or target, if it [says what belongs to what](has_text).
+    pub text: Option<String>,
+}
+
+/// Whether a file is needed with its text: commands and links of packages, lists of files, and lists of folders with
+/// modules.
+pub fn has_text(path: &str) -> bool {
+    match place_of(path) {
+        Place::NodeCommand(_) => true,
+        Place::NodeFile { below, .. } => below.is_empty(),
+        _ => path.ends_with(".dist-info/RECORD") || is_path_file(path),
+    }
+}
+
+/// Returns the files that differ although no lock file says that their package does, sorted. `is_program` tells the
+/// names of programs that checks may call.
+pub fn unexplained_files(
+    before: &InstalledFiles,
+    after: &InstalledFiles,
+    locks: &[LockChange<'_>],
+    is_program: impl Fn(&str) -> bool,
+) -> Vec<String> {
+    let comparison = Comparison {
+        before,
+        after,
+        known: before.iter().filter_map(known_file).collect(),
+        packages: packages_of(before),
+        owners: owners_in(after),
+        earlier_owners: owners_in(before).into_values().collect(),
+        changed: changed_packages(locks),
+        is_program,
+    };
+    let differing = after
+        .iter()
+        .filter(|(path, file)| before.get(*path).is_none_or(|it| differs(it, file)));
+    let unexplained = differing.filter(|(path, file)| !comparison.explains(path, file));
+    let mut paths: Vec<String> = unexplained.map(|(path, _)| path.clone()).collect();
+    let removed = before.keys().filter(|path| comparison.lacks_part(path));
+    paths.extend(removed.cloned());
+    paths.sort();
+    paths
+}
+
+/// A file that was not read before cannot be compared.
+fn differs(before: &InstalledFile, after: &InstalledFile) -> bool {
+    before.content.is_some() && before.content != after.content
+}
+
+struct Comparison<'a, F> {
+    before: &'a InstalledFiles,
+    after: &'a InstalledFiles,
+    /// Files of packages before, wherever the package was.
+    known: BTreeSet<(&'a str, &'a str, &'a str)>,
+    /// The packages in `node_modules` before.
+    packages: BTreeSet<&'a str>,
+    /// The Python packages to which files belong now.
+    owners: BTreeMap<String, String>,
+    earlier_owners: BTreeSet<String>,
+    changed: ChangedPackages,
+    is_program: F,
+}
+
+impl<F: Fn(&str) -> bool> Comparison<'_, F> {
+    fn explains(&self, path: &str, file: &InstalledFile) -> bool {
+        match place_of(path) {
+            Place::NodeCommand(name) => self.explains_command(path, name, file),
+            Place::NodeFile { package, below } => {
+                let content = file.content.as_deref().unwrap_or_default();
+                let is_new = !self.packages.contains(package);
+                self.known.contains(&(package, below, content))
+                    || self.is_changed(package)
+                    || is_new && !self.changed.is_complete
+                    || below.is_empty() && self.explains_link(path, file, is_new)
+            }
+            Place::Python { name } => {
+                let is_path_file = is_path_file(name);
+                let executes = is_path_file && !is_list_of_folders(file);
+                // A list of requirements does not name all packages that are installed for them.
+                let is_new = |owner: &String| !executes && !self.earlier_owners.contains(owner);
+                let is_own =
+                    |owner: &String| self.is_changed(owner) || is_new(owner) && self.may_change();
+                self.owners.get(path).is_some_and(is_own)
+                    || is_metadata(path)
+                    || is_path_file && !executes
+            }
+            Place::PythonCommand(name) => {
+                let is_own = |owner: &String| {
+                    let is_new = !self.earlier_owners.contains(owner);
+                    self.is_changed(owner) || is_new && self.may_change()
+                };
+                let is_new = !self.before.contains_key(path);
+                self.owners.get(path).is_some_and(is_own) || is_new && !(self.is_program)(name)
+            }
+            Place::Other => self.may_change(),
+        }
+    }
+
+    /// A package of the project, which is new or has moved.
+    fn explains_link(&self, path: &str, file: &InstalledFile, is_new: bool) -> bool {
+        let leads_to_project = |file: &InstalledFile| {
+            let target = file.text.as_deref();
+            target.is_some_and(|target| {
+                target.starts_with("../") && !target.contains("node_modules/")
+            })
+        };
+        let led_there = self.before.get(path).is_some_and(leads_to_project);
+        leads_to_project(file) && (is_new || led_there)
+    }
+
+    /// A command of the same package, or a new one that hides no program unless its package is locked.
+    fn explains_command(&self, path: &str, name: &str, file: &InstalledFile) -> bool {
+        let package = file.text.as_deref().and_then(target_package);
+        let earlier = self.before.get(path);
+        match (earlier.and_then(|it| it.text.as_deref()), package) {
+            (Some(earlier), package) => package.is_some() && target_package(earlier) == package,
+            (None, _) if earlier.is_some() => false,
+            (None, package) => {
+                package.is_some_and(|package| self.is_changed(package)) || !(self.is_program)(name)
+            }
+        }
+    }
+
+    /// Whether another version of anything may be installed.
+    fn may_change(&self) -> bool {
+        !self.changed.is_complete || !self.changed.names.is_empty()
+    }
+
+    fn is_changed(&self, package: &str) -> bool {
+        self.changed.names.contains(package)
+    }
+
+    /// Whether a file of a package is missing that is still installed in the same version.
+    fn lacks_part(&self, path: &str) -> bool {
+        let Place::NodeFile { package, below } = place_of(path) else {
+            return false;
+        };
+        let is_removed = !self.after.contains_key(path);
+        let root = &path[..path.len() - below.len()];
+        let manifest = format!("{root}package.json");
+        is_removed
+            && !below.is_empty()
+            && self.after.contains_key(&manifest)
+            && !self.is_changed(package)
+            && self.changed.is_complete
+    }
+}
+
+/// Where an installed file belongs.
+enum Place<'a> {
+    /// A command in `node_modules/.bin`.
+    NodeCommand(&'a str),
+    /// A file in `node_modules`: its package, and its path in it.
+    NodeFile {
+        package: &'a str,
+        below: &'a str,
+    },
+    /// A file among Python's modules.
+    Python {
+        name: &'a str,
+    },
+    /// A command in a Python environment.
+    PythonCommand(&'a str),
+    Other,
+}
+
+fn place_of(path: &str) -> Place<'_> {
+    let below_modules = path.rsplit_once("node_modules/").map(|(_, rest)| rest);
+    if let Some(rest) = below_modules {
+        if let Some(name) = rest.strip_prefix(".bin/") {
+            return Place::NodeCommand(name);
+        }
+        let (package, below) = split_package(rest);
+        return if package.starts_with('.') {
+            Place::Other
+        } else {
+            Place::NodeFile { package, below }
+        };
+    }
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    if path.contains("/site-packages/") || path.contains("/dist-packages/") {
+        Place::Python { name }
+    } else if folder.ends_with("/bin") {
+        Place::PythonCommand(name)
+    } else {
+        Place::Other
+    }
+}
+
+/// Splits the path of a file below `node_modules` into the name of its package and the rest.
+fn split_package(path: &str) -> (&str, &str) {
+    let names = 1 + usize::from(path.starts_with('@'));
+    let ends = path.match_indices('/').map(|(at, _)| at);
+    match ends.take(names).nth(names - 1) {
+        Some(end) => (&path[..end], &path[end + 1..]),
+        None => (path, ""),
+    }
+}
+
+fn known_file<'a>(
+    (path, file): (&'a String, &'a InstalledFile),
+) -> Option<(&'a str, &'a str, &'a str)> {
+    match place_of(path) {
+        Place::NodeFile { package, below } => Some((package, below, file.content.as_deref()?)),
+        _ => None,
+    }
+}
+
+fn packages_of(files: &InstalledFiles) -> BTreeSet<&str> {
+    let packages = files.keys().filter_map(|path| match place_of(path) {
+        Place::NodeFile { package, .. } => Some(package),
+        _ => None,
+    });
+    packages.collect()
+}
+
+/// The package that a command leads to: that of the last path in its link or script.
+fn target_package(text: &str) -> Option<&str> {
+    let (_, rest) = match text.rsplit_once("node_modules/") {
+        Some(found) => found,
+        None => text.rsplit_once("../")?,
+    };
+    let end = rest.find(['"', '\'', ' ', '\n']).unwrap_or(rest.len());
+    let (package, below) = split_package(&rest[..end]);
+    (!below.is_empty()).then_some(package)
+}
+
+/// The names of the packages to which files belong, from the lists of installed files.
+fn owners_in(files: &InstalledFiles) -> BTreeMap<String, String> {
+    let mut owners = BTreeMap::new();
+    for (path, file) in files {
+        let (Some(list), Some(folder)) = (&file.text, path.strip_suffix("/RECORD")) else {
+            continue;
+        };
+        let (modules, info) = folder.rsplit_once('/').unwrap_or(("", folder));
+        let package = info.split('-').next().map(python_name).unwrap_or_default();
+        for line in list.lines() {
+            let listed = line.split(',').next().unwrap_or(line).trim_matches('"');
+            owners.insert(resolve(modules, listed), package.clone());
+        }
+    }
+    owners
+}
+
+/// Joins a relative path, which may begin with `..`, to a folder.
+fn resolve(folder: &str, path: &str) -> String {
+    let (mut folder, mut path) = (folder, path);
+    while let Some(rest) = path.strip_prefix("../") {
+        folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
+        path = rest;
+    }
+    format!("{folder}/{path}")
+}
+
+/// A name as Python's package managers compare it.
+fn python_name(name: &str) -> String {
+    name.to_lowercase().replace(['_', '.'], "-")
+}
+
+/// Records about an installed package. Its entry points are loaded by test runners.
+fn is_metadata(path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    folder.contains(".dist-info") && name != "entry_points.txt"
+}
+
+/// Whether Python reads the file to find further folders of modules.
+fn is_path_file(path: &str) -> bool {
+    path.rsplit('.').next() == Some("pth")
+}
+
+/// Whether Python executes none of the lines of a `.pth` file.
+fn is_list_of_folders(file: &InstalledFile) -> bool {
+    let text = file.text.as_deref();
+    text.is_some_and(|text| text.lines().all(|line| !line.starts_with("import")))
+}
+
+#[cfg(test)]
+mod tests;
