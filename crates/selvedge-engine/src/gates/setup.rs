@@ -177,10 +177,7 @@ impl DependencyInstaller<'_> {
         }
         let note = "comparing with what the setup installs without the attempt".to_owned();
         self.progress.on_activity(Activity::Note(note));
-        let (outcome, before) = match self.verification_room {
-            Some(open) => self.install_start_in_room(open, trees).await?,
-            None => self.install_start_in_place(trees, &differing).await?,
-        };
+        let (outcome, before) = self.install_start(trees, &differing).await?;
         if outcome.is_some() && recorded.is_none() {
             return Ok(Some(ToolFolderChanges {
                 by_setup: true,
@@ -192,6 +189,14 @@ impl DependencyInstaller<'_> {
             None => find_unexplained(&before, &after, &locks),
             Some(_) => differing,
         };
+        if !listed.is_empty() {
+            // Files that differ each time, such as logs of native builds, say nothing about the attempt.
+            let (_, again) = self.install_start(trees, &listed).await?;
+            listed.retain(|path| match (before.get(path), again.get(path)) {
+                (Some(one), Some(other)) => one.content == other.content,
+                _ => true,
+            });
+        }
         let files = listed.len();
         listed.truncate(ToolFolderChanges::MAX_LISTED);
         Ok((files > 0).then(|| ToolFolderChanges {
@@ -214,8 +219,20 @@ impl DependencyInstaller<'_> {
         run_blocking(&trees.trees.workspace, what, read).await
     }
 
-    /// Runs the setup in another room, with the tree from before the attempt. Returns why it failed, if it did, and what
-    /// it installed.
+    /// Runs the setup with the tree from before the attempt, for the folders of these files. Returns why it failed, if it
+    /// did, and what it installed.
+    async fn install_start(
+        &self,
+        trees: &CrossedTrees<'_>,
+        files: &[String],
+    ) -> Result<(Option<String>, InstalledFiles), CheckError> {
+        match self.verification_room {
+            Some(open) => self.install_start_in_room(open, trees).await,
+            None => self.install_start_in_place(trees, files).await,
+        }
+    }
+
+    /// Does so in another room.
     async fn install_start_in_room(
         &self,
         open: &OpenVerificationRoom,
@@ -244,8 +261,7 @@ impl DependencyInstaller<'_> {
         Ok((error, before?))
     }
 
-    /// Does the same in the workspace, where only the folders of these files are installed again. The attempt's tools are
-    /// moved aside meanwhile.
+    /// Does so in the workspace, where the attempt's tools are moved aside meanwhile.
     async fn install_start_in_place(
         &self,
         trees: &CrossedTrees<'_>,

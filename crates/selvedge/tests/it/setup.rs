@@ -88,7 +88,8 @@ fn setup_is_taken_from_before_the_attempt() {
 #[test]
 fn setup_that_installs_other_files_for_the_attempt_waits_for_review() {
     let env = installed();
-    env.write("install.sh", format!("{INSTALL}sh native/*.sh\n"));
+    let install = "sh native/*.sh; date +%N > node_modules/runner/build.log";
+    env.write("install.sh", format!("{INSTALL}{install}\n"));
     env.write("native/prepare.sh", "true\n");
     env.commit("Prepares something");
     let cheats = agent(
@@ -101,6 +102,7 @@ fn setup_that_installs_other_files_for_the_attempt_waits_for_review() {
     assert!(reason.contains("node_modules/runner/run.sh"), "{reason}");
     let changes = &out.json()["verification_report"]["changed_tools"];
     assert_eq!(changes["by_setup"], true, "{changes}");
+    assert_eq!(changes["files"], 1, "{changes}");
 
     // What the setup installs in any case does not count, however the tools were installed before.
     env.git(["reset", "-q", "--hard"]);
