@@ -185,18 +185,12 @@ impl DependencyInstaller<'_> {
                 ..ToolFolderChanges::default()
             }));
         }
-        let mut listed = match outcome {
-            None => find_unexplained(&before, &after, &locks),
-            Some(_) => differing,
+        let mut listed = if outcome.is_some() {
+            differing
+        } else {
+            let listed = find_unexplained(&before, &after, &locks);
+            self.without_varying(trees, listed, &before).await?
         };
-        if !listed.is_empty() {
-            // Files that differ each time, such as logs of native builds, say nothing about the attempt.
-            let (_, again) = self.install_start(trees, &listed).await?;
-            listed.retain(|path| match (before.get(path), again.get(path)) {
-                (Some(one), Some(other)) => one.content == other.content,
-                _ => true,
-            });
-        }
         let files = listed.len();
         listed.truncate(ToolFolderChanges::MAX_LISTED);
         Ok((files > 0).then(|| ToolFolderChanges {
@@ -205,6 +199,25 @@ impl DependencyInstaller<'_> {
             by_setup: true,
             ..ToolFolderChanges::default()
         }))
+    }
+
+    /// Leaves out files that differ from one setup to the next, such as logs of native builds: they say nothing about the
+    /// attempt. `installed` is what the setup installed without it.
+    async fn without_varying(
+        &self,
+        trees: &CrossedTrees<'_>,
+        mut files: Vec<String>,
+        installed: &InstalledFiles,
+    ) -> Result<Vec<String>, CheckError> {
+        if files.is_empty() {
+            return Ok(files);
+        }
+        let (_, again) = self.install_start(trees, &files).await?;
+        files.retain(|path| match (installed.get(path), again.get(path)) {
+            (Some(one), Some(other)) => one.content == other.content,
+            _ => true,
+        });
+        Ok(files)
     }
 
     async fn read_installed(&self, trees: &CrossedTrees<'_>) -> Result<InstalledFiles, CheckError> {
