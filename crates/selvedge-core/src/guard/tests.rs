@@ -1848,3 +1848,25 @@ fn expressions_in_strings_are_code() {
         assert!(strong_change("add.js", product, cheat), "{cheat}");
     }
 }
+
+#[test]
+fn export_conditions_with_other_files_are_flagged() {
+    let package = |exports: &str| format!(r#"{{"name": "a", "exports": {exports}}}"#);
+    let plain = package(r#""./index.js""#);
+    let flagged =
+        |before: &str, after: &str| strong_change("packages/a/package.json", before, after);
+    let fake = r#"{"development": "./fake.js", "default": "./index.js"}"#;
+    let nested = r#"{".": {"import": {"source": "./fake.js", "default": "./index.js"}}}"#;
+    for exports in [fake, nested] {
+        assert!(flagged(&plain, &package(exports)), "{exports}");
+        assert!(!flagged(&package(exports), &package(exports)), "{exports}");
+    }
+    for exports in [
+        r#"{"import": "./index.mjs", "require": "./index.cjs", "types": "./index.d.ts"}"#,
+        r#"{".": "./index.js", "./development": "./development.js"}"#,
+        r#"{"development": "./index.js", "default": "./index.js"}"#,
+        r#"{"types@>=5": "./index.d.ts", "default": "./index.js"}"#,
+    ] {
+        assert!(!flagged(&plain, &package(exports)), "{exports}");
+    }
+}

@@ -8,6 +8,7 @@ mod bodies;
 mod change;
 mod combinations;
 mod constant_answers;
+mod export_conditions;
 mod functions;
 mod introspection;
 mod loaded_texts;
@@ -119,6 +120,7 @@ pub(super) fn inspect(
     for source in differ.filter(|change| !is_reverted(change.path)) {
         let mut flags = moved_code::flags(source, changes, diagnostics);
         flags.extend(locked_sources::flags(source));
+        flags.extend(export_conditions::flags(source));
         findings.extend(fold_flags(source.path, flags));
     }
     findings
