@@ -17,7 +17,7 @@ pub type InstalledFiles = BTreeMap<String, InstalledFile>;
 pub struct InstalledFile {
     /// A hash of its bytes or of its target, if it was read.
     pub content: Option<String>,
-    /// Its text or target, if it [says what belongs to what](has_text).
+    /// Its text or target, if it is [needed](has_text).
     pub text: Option<String>,
 }
 
@@ -31,7 +31,7 @@ pub fn has_text(path: &str) -> bool {
     }
 }
 
-/// Returns the files that differ although no lock file says that their package does, sorted. `is_program` tells the
+/// Returns the files that differ although their packages are locked as before, sorted. `is_program` recognizes the
 /// names of programs that checks may call.
 pub fn unexplained_files(
     before: &InstalledFiles,

@@ -201,7 +201,7 @@ impl DependencyInstaller<'_> {
         }))
     }
 
-    /// Leaves out files that differ from one setup to the next, such as logs of native builds: they say nothing about the
+    /// Leaves out files that differ from one setup to the next, such as logs of native builds: they do not depend on the
     /// attempt. `installed` is what the setup installed without it.
     async fn without_varying(
         &self,
