@@ -71,10 +71,10 @@ fn assert_demo(out: &CommandOutput) {
 /// Prints a row for the table of `docs/how-to/install.md`: the size of what was installed, and the time from the
 /// package to the verdict.
 #[expect(clippy::print_stdout, reason = "a row for a document")]
-fn report(channel: &str, installed: &Path, began: Instant) {
+fn report(channel: &str, installed: u64, began: Instant) {
     let seconds = began.elapsed().as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a size for people")]
-    let megabytes = size(installed) as f64 / 1e6;
+    let megabytes = installed as f64 / 1e6;
     println!("| {channel} | {megabytes:.1} MB | {seconds:.1} s |");
 }
 
@@ -110,7 +110,7 @@ fn archive_is_complete_and_runs_the_demo() {
         .replace(".tar.gz", "");
     let root = installed.join(&name);
     assert_demo(&env.command(root.join("selvedge")).arg("demo").run());
-    report("archive", &installed, began);
+    report("archive", size(&installed), began);
 
     for file in [
         "LICENSE-APACHE",
@@ -224,7 +224,7 @@ fn wheel_installs_by_pip_and_runs_by_uvx() {
     pip.run().assert_success();
     assert!(size(&venv) > before);
     assert_demo(&env.command(venv.join("bin/selvedge")).arg("demo").run());
-    report("pip, uv", &venv, began);
+    report("pip, uv", size(&venv), began);
 
     let run = tool(&env, "uvx")
         .args(["--offline", "--no-index", "--from"])
@@ -315,7 +315,7 @@ fn npm_launcher_runs_without_install_scripts() {
         .unwrap()
         .unwrap()
         .path();
-    report("npx", &cache, began);
+    report("npx", size(&cache), began);
 
     // Exit codes and arguments are those of the program.
     let out = registry
@@ -419,7 +419,7 @@ fn debian_package_installs_and_runs_the_demo() {
         .arg(&package);
     install.run().assert_success();
     assert_demo(&env.command(root.join("usr/bin/selvedge")).arg("demo").run());
-    report(".deb", &root.join("usr"), began);
+    report(".deb", size(&root.join("usr")), began);
     for file in [
         "share/man/man1/selvedge.1.gz",
         "share/man/man1/selvedge-run.1.gz",
@@ -437,6 +437,190 @@ fn debian_package_installs_and_runs_the_demo() {
     let about = env.command("dpkg-deb").arg("--field").arg(&package).run();
     assert!(about.stdout.contains("Depends: git"), "{about}");
     assert!(about.stdout.contains("Recommends: bubblewrap"), "{about}");
+}
+
+/// Both images are built on Debian's smallest one; the worker then carries out a task of the hub.
+#[test]
+fn images_of_hub_and_worker_run_a_task() {
+    let env = env_with_repo();
+    let containers = match Containers::new(&env) {
+        Ok(containers) => containers,
+        Err(why) => {
+            eprintln!("skipped: no containers on this machine: {why}");
+            return;
+        }
+    };
+    for role in ["hub", "worker"] {
+        let began = Instant::now();
+        let image = containers.build(role);
+        if role == "worker" {
+            // A hub needs no git, which the demo does.
+            let demo = ["run", "--rm", "--network=none", "--entrypoint=selvedge"];
+            assert_demo(&containers.podman(demo).args([&image, "demo"]).run());
+        }
+        let size = ["image", "inspect", "--format={{.Size}}", &image];
+        let size = containers.podman(size).run();
+        report(&image, size.stdout.trim().parse().unwrap(), began);
+    }
+
+    let hub_url = "http://127.0.0.1:7700";
+    let hub = ["run", "--detach", "--name=hub", "--network=none"];
+    let hub = containers
+        .podman(hub)
+        .args(["selvedge-hub", "--behind-proxy"]);
+    hub.run().assert_success();
+    let mut polling = Polling::new(selvedge_testkit::WAIT_TIMEOUT);
+    let logs = || containers.podman(["logs", "hub"]).run();
+    while !logs().stdout.contains("listening on") {
+        assert!(polling.pause(), "{}", logs());
+    }
+    let of_hub = |command: &[&str]| {
+        let run = containers.podman(["exec", "--interactive", "hub", "selvedge"]);
+        let to_hub = ["--hub", hub_url, "--token-file", "/data/admin.token"];
+        run.args(command).args(to_hub)
+    };
+    let token = ["tokens", "add", "workers", "--scope", "worker"];
+    let token = of_hub(&token).run();
+    token.assert_success();
+    let secret = containers.podman(["secret", "create", "worker-token", "-"]);
+    secret.stdin(token.stdout.trim()).run().assert_success();
+    let worker = containers
+        .podman([
+            "run",
+            "--detach",
+            "--name=worker",
+            "--network=container:hub",
+        ])
+        .args(["--secret=worker-token", "--security-opt=seccomp=unconfined"])
+        .args(["--security-opt=unmask=ALL", "selvedge-worker", "--hub"])
+        .args([hub_url, "--token-file", "/run/secrets/worker-token"])
+        .args(["--allow-path", "/data"]);
+    worker.run().assert_success();
+    let repository = "git init --quiet /data/repository && cd /data/repository \
+                      && git -c user.name=a -c user.email=a@example.org commit --quiet --allow-empty --message=first";
+    let create = containers.podman(["exec", "worker", "sh", "-euc", repository]);
+    create.run().assert_success();
+    let task = serde_json::json!({
+        "description": "do it",
+        "agent": "shell",
+        "command": "echo done > out",
+        "repository": "/data/repository",
+        "verification_steps": [{"type": "command", "target": "grep -q done out"}],
+    });
+    let submit = of_hub(&["submit", "--file", "-", "--watch"]);
+    let out = submit.stdin(task.to_string()).run();
+    out.assert_code(0);
+    assert!(out.stdout.contains("verified: 1 check passed"), "{out}");
+}
+
+/// Podman with a storage of its own, and an image of Debian in it.
+struct Containers<'a> {
+    env: &'a TestEnv,
+    settings: [(&'static str, PathBuf); 2],
+}
+
+impl<'a> Containers<'a> {
+    /// Installs Debian's smallest system from the registry of this machine; an error says what is missing for it.
+    fn new(env: &'a TestEnv) -> Result<Self, String> {
+        if !env.command("id").arg("-u").run().stdout.starts_with("0\n") {
+            return Err("an ordinary user has no other user's numbers".to_owned());
+        }
+        let needed = ["podman", "mmdebstrap", "apt-get"];
+        if let Some(missing) = needed.iter().find(|name| find_on_path(name).is_none()) {
+            return Err(format!("`{missing}` is missing"));
+        }
+        let folder = env.root().join("containers");
+        fs::create_dir(&folder).map_err(|error| error.to_string())?;
+        let storage = format!(
+            "[storage]\ndriver = \"overlay\"\ngraphroot = \"{0}/storage\"\nrunroot = \"{0}/run\"\n",
+            folder.display(),
+        );
+        // Limits that are allowed if the tests themselves are limited.
+        let runtime = find_on_path("runc").map(|_| "runtime = \"runc\"\n");
+        let engine = format!(
+            "[containers]\ndefault_ulimits = [\"nofile=1024:1024\", \"nproc=1024:1024\"]\n\
+             [engine]\ncgroup_manager = \"cgroupfs\"\nevents_logger = \"none\"\n{}",
+            runtime.unwrap_or_default()
+        );
+        let settings = [
+            ("CONTAINERS_STORAGE_CONF", "storage.conf", storage),
+            ("CONTAINERS_CONF", "containers.conf", engine),
+        ]
+        .map(|(variable, name, text)| {
+            fs::write(folder.join(name), text).unwrap();
+            (variable, folder.join(name))
+        });
+        let containers = Self { env, settings };
+        let registry = [
+            "indextargets",
+            "--format=$(SITE) $(RELEASE)",
+            "Created-By: Packages",
+        ];
+        let registry = env.command("apt-get").args(registry).run();
+        let (site, release) = registry
+            .stdout
+            .lines()
+            .next()
+            .and_then(|line| line.split_once(' '))
+            .ok_or("apt-get has no registry")?;
+        let system = folder.join("debian.tar");
+        let install = env
+            .command("mmdebstrap")
+            .args(["--variant=minbase", "--quiet"]);
+        let import = containers.podman(["import"]).arg(&system).arg("debian");
+        let trial = ["run", "--rm", "--network=none", "debian", "true"];
+        for step in [
+            install.arg(release).arg(&system).arg(site),
+            import,
+            containers.podman(trial),
+        ] {
+            let out = step.run();
+            if out.code != 0 {
+                return Err(out.to_string());
+            }
+        }
+        Ok(containers)
+    }
+
+    fn podman<'s>(&self, args: impl IntoIterator<Item = &'s str>) -> Invocation {
+        let podman = self.env.command("podman").args(args);
+        let settings = self.settings.iter();
+        settings.fold(podman, |podman, (name, file)| podman.env(name, file))
+    }
+
+    /// Builds an image from the archive; returns its name.
+    fn build(&self, role: &str) -> String {
+        let archive = package("selvedge-", ".tar.gz");
+        let archive = archive.file_name().unwrap().to_string_lossy();
+        let target = archive
+            .strip_prefix(&format!("selvedge-{}-", env!("CARGO_PKG_VERSION")))
+            .and_then(|name| name.strip_suffix(".tar.gz"))
+            .unwrap();
+        let programs = Path::new(env!("CARGO_BIN_EXE_selvedge")).parent().unwrap();
+        let image = format!("selvedge-{role}");
+        let build = self.env.command(programs.join("xtask"));
+        let build = build.args(["dist", "image", role, "--base", "debian"]);
+        let build = build.args(["--tag", &image, "--target", target, "--output"]);
+        let build = with_cargo(build.arg(folder("packages"))).dir(repository());
+        let settings = self.settings.iter();
+        let build = settings.fold(build, |build, (name, file)| build.env(name, file));
+        build.run().assert_success();
+        image
+    }
+}
+
+impl Drop for Containers<'_> {
+    fn drop(&mut self) {
+        // Their processes and mounts would outlive the test.
+        self.podman(["rm", "--all", "--force", "--time=0"]).run();
+    }
+}
+
+fn find_on_path(program: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
 }
 
 #[test]
