@@ -4,7 +4,7 @@
 //! clock, a file, the environment or a socket, and the crate's `clippy.toml` forbids it by name. `selvedge-engine` has
 //! the effects; `selvedge-store` has the storage.
 
-mod comparison;
+pub mod comparison;
 pub mod config;
 pub mod crossing;
 pub mod describe;

@@ -3,4 +3,6 @@
 pub(crate) mod message;
 pub(crate) mod signature;
 pub(crate) mod static_analysis;
+
+pub use static_analysis::is_analysis_program;
 pub(crate) mod test_regression;

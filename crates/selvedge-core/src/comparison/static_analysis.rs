@@ -41,6 +41,11 @@ const STARTERS: [&str; 16] = [
     "bundle", "python", "python3", "-m",
 ];
 
+/// Whether this is the name of a linter, a formatter or a type checker.
+pub fn is_analysis_program(name: &str) -> bool {
+    LINTERS.contains(&name) || TYPE_CHECKERS.contains(&name)
+}
+
 /// Whether a command line only runs linters and formatters.
 pub(crate) fn runs_only_linters(target: &str) -> bool {
     consists_of(target, |program| LINTERS.contains(&program))
@@ -48,9 +53,7 @@ pub(crate) fn runs_only_linters(target: &str) -> bool {
 
 /// Whether a command line only runs linters, formatters and type checkers.
 pub(crate) fn is_static_analysis(target: &str) -> bool {
-    consists_of(target, |program| {
-        LINTERS.contains(&program) || TYPE_CHECKERS.contains(&program)
-    })
+    consists_of(target, is_analysis_program)
 }
 
 fn consists_of(target: &str, is_known: impl Fn(&str) -> bool) -> bool {

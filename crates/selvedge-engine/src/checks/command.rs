@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::command_line::{programs_in, to_argv};
 use super::evidence::assess;
 use super::execution::{CommandExecution, ExecutedCommand};
+use super::missing_program::{find_missing_tool, reports_not_started};
 use super::paths::{CheckDirectory, check_directory};
 use super::reports::{ExpectedReport, ParsedReport};
 use super::{Check, CheckContext, CheckOutcome, runners};
@@ -168,6 +169,9 @@ impl CommandCheck {
                         context.supervisor.sandbox(),
                     );
                     self.reclassify_missing_program(&mut finding, ending, context.is_baseline);
+                    if context.is_baseline {
+                        reclassify_missing_tool(&mut finding);
+                    }
                     mention_withheld_variables(
                         &mut finding,
                         &withheld_variables(context.supervisor.env_allowlist(), &host_env()),
@@ -205,23 +209,19 @@ impl CommandCheck {
     }
 }
 
-/// Returns whether a shell or `env` reports that it could not start this program: `sh: 1: NAME: not found`,
-/// `env: ‘NAME’: No such file or directory`.
-fn reports_not_started(output: &str, program: &str) -> bool {
-    const REASONS: [&str; 4] = [
-        "not found",
-        "command not found",
-        "No such file or directory",
-        "Permission denied",
-    ];
-    output.lines().any(|line| {
-        let Some((subject, reason)) = line.rsplit_once(": ") else {
-            return false;
-        };
-        let subject = subject.rsplit(": ").next().unwrap_or_default();
-        let subject = subject.trim_matches(['\'', '"', '`', '‘', '’', '“', '”']);
-        subject == program && REASONS.contains(&reason.trim())
-    })
+/// Changes the status to `error` if what the command starts is not installed. Only before the work: an attempt could
+/// have removed it.
+fn reclassify_missing_tool(finding: &mut CheckOutcome) {
+    let has_run = |tests: &TestSummary| tests.passed + tests.failed > 0;
+    if finding.status != CheckStatus::Fail || finding.tests.as_ref().is_some_and(has_run) {
+        return;
+    }
+    if let Some(tool) = find_missing_tool(&finding.output) {
+        finding.reason = Some(format!(
+            "`{tool}` is not installed; install the dependencies of the project first"
+        ));
+        finding.status = CheckStatus::Error;
+    }
 }
 
 /// Changes the status of a failure that the machine or the sandbox caused to `error`: the check could not be run.

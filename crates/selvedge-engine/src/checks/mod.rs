@@ -10,6 +10,7 @@ mod evidence;
 mod execution;
 mod file_exists;
 mod git_clean;
+mod missing_program;
 mod output;
 mod package_scripts;
 mod paths;

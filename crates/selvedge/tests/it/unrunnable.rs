@@ -74,6 +74,16 @@ fn check_plugin_must_answer() {
     assert_stops_before_the_agent(&env, &out, "`mine`", "not a valid report");
 }
 
+/// A package manager finds no runner because nothing was installed.
+#[test]
+fn check_runner_must_be_installed() {
+    let env = env_with_repo();
+    let check = "sh -c 'PATH=/usr/bin:/bin; mocha'";
+    let out = run(&env, "true", check);
+    let why = "`mocha` is not installed; install the dependencies of the project first";
+    assert_stops_before_the_agent(&env, &out, "mocha", why);
+}
+
 #[test]
 fn check_program_may_be_created_by_the_work() {
     let creates = "mkdir -p build/sub && printf '#!/bin/sh\\nexit 0\\n' > build/tests && chmod +x build/tests";

@@ -66,6 +66,14 @@ pub(super) fn find_runner(argv: &[String]) -> Option<(TestRunner, usize)> {
     runs_tests.then_some((runner, from + length))
 }
 
+/// Whether a word names a test runner that is installed with a project's dependencies.
+pub(super) fn is_runner(name: &str) -> bool {
+    let reporting = TABLE.iter().flat_map(|row| row.invocations);
+    let selectable = SELECTABLE_RUNNERS.iter().map(|(words, _)| words);
+    let mut words = reporting.chain(selectable).flat_map(|words| *words);
+    words.any(|word| *word == name)
+}
+
 /// A runner found in a command, and the index of its options.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunnerInvocation {
