@@ -139,11 +139,15 @@ static COMBINATIONS: [Combination; 32] = [
     ),
     detection(Python, r"\.__qualname__\b", r"['\x22]<locals>['\x22]"),
     // Installed, or run from its sources.
-    detection(
-        Python,
-        r"\b__file__\b",
-        r"['\x22][^'\x22]*(?:site|dist)-packages",
-    ),
+    Combination {
+        language: Python,
+        kind: FindingKind::TestDetection,
+        code: Pattern::new(r"\b__file__\b"),
+        text: Pattern::new(r"['\x22][^'\x22]*(?:site|dist)-packages"),
+        is_anywhere: false,
+        is_usual_in_programs: false,
+        what: "reaches installed packages from its own path, so it can differ between tests and users, or change them",
+    },
     detection(JavaScript, r"\.constructor\.name\b", QUOTED_TEST),
     detection(
         Ruby,
