@@ -1,13 +1,29 @@
-//! Compares what a setup installs for an attempt with what it installed before it. A setup runs code of the attempt:
-//! scripts of its packages, build hooks, patches. An installed file that a check loads may therefore only differ where
-//! a lock file names another version of its package.
-
-mod locks;
+//! Compares what a setup installs for an attempt with what it installs without it. A setup runs code of the attempt:
+//! scripts of its packages, build hooks, patches. An installed file that a check loads must therefore be one that the
+//! setup installs for the attempt's dependencies alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use locks::{ChangedPackages, changed_packages};
-pub use locks::{LockChange, names_packages};
+use crate::crossing::{is_manifest, package_name, with_dependencies};
+use crate::guard::ChangedFile;
+use crate::model::is_dependency_input;
+
+/// Files that package managers execute, or that determine where they install from and with which options.
+const CODE_AND_SETTINGS: [&str; 13] = [
+    "setup.py",
+    "Gemfile",
+    "mix.exs",
+    "Podfile",
+    "tox.ini",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    "pnpm-workspace.yaml",
+    "bunfig.toml",
+    "pip.conf",
+    "uv.toml",
+    "environment.yml",
+];
 
 /// Installed files by their paths, relative to the workspace.
 pub type InstalledFiles = BTreeMap<String, InstalledFile>;
@@ -21,22 +37,57 @@ pub struct InstalledFile {
     pub text: Option<String>,
 }
 
-/// Whether a file is needed with its text: commands and links of packages, lists of files, and lists of folders with
-/// modules.
+/// Whether a file is needed with its text: commands and links of packages, and lists of folders with modules.
 pub fn has_text(path: &str) -> bool {
     match place_of(path) {
         Place::NodeCommand(_) => true,
         Place::NodeFile { below, .. } => below.is_empty(),
-        _ => path.ends_with(".dist-info/RECORD") || is_path_file(path),
+        _ => is_path_file(path),
     }
 }
 
-/// Returns the files that differ although their packages are locked as before, sorted. `is_program` recognizes the
-/// names of programs that checks may call.
+/// Returns the files by which the tree from before the attempt differs from one with the attempt's dependencies: lock
+/// files, and manifests with other dependencies; `None` for a file that is absent there. `changes` are those of the
+/// attempt, and `installed` was installed before.
+pub fn dependency_files(
+    changes: &[ChangedFile<'_>],
+    installed: &InstalledFiles,
+) -> BTreeMap<String, Option<Vec<u8>>> {
+    let gone = changes.iter().filter(|change| change.after.is_none());
+    let moved: BTreeSet<String> = gone
+        .filter_map(|change| package_name(change.path, change.before?))
+        .collect();
+    let mut packages = package_names(installed);
+    packages.retain(|name| !moved.contains(name));
+    let file_of = |change: &ChangedFile<'_>| {
+        let name = change.path.rsplit('/').next().unwrap_or(change.path);
+        if !is_dependency_input(change.path) || CODE_AND_SETTINGS.contains(&name) {
+            return None;
+        }
+        let Some(after) = change.after else {
+            return Some(None);
+        };
+        if !is_manifest(change.path) {
+            return Some(Some(after.to_vec()));
+        }
+        // A new package of the project could have the name of an installed one.
+        let name = package_name(change.path, after).filter(|_| change.before.is_none());
+        if name.is_some_and(|it| packages.contains(&it) || packages.contains(&python_name(&it))) {
+            return None;
+        }
+        with_dependencies(change.path, change.before, after).map(Some)
+    };
+    let files = changes.iter();
+    files
+        .filter_map(|change| Some((change.path.to_owned(), file_of(change)?)))
+        .collect()
+}
+
+/// Returns the files that differ from those before, and that are no part of the project itself, sorted. `is_program`
+/// recognizes the names of programs that checks may call.
 pub fn unexplained_files(
     before: &InstalledFiles,
     after: &InstalledFiles,
-    locks: &[LockChange<'_>],
     is_program: impl Fn(&str) -> bool,
 ) -> Vec<String> {
     let comparison = Comparison {
@@ -44,9 +95,6 @@ pub fn unexplained_files(
         after,
         known: before.iter().filter_map(known_file).collect(),
         packages: packages_of(before),
-        owners: owners_in(after),
-        earlier_owners: owners_in(before).into_values().collect(),
-        changed: changed_packages(locks),
         is_program,
     };
     let differing = after
@@ -72,10 +120,6 @@ struct Comparison<'a, F> {
     known: BTreeSet<(&'a str, &'a str, &'a str)>,
     /// The packages in `node_modules` before.
     packages: BTreeSet<&'a str>,
-    /// The Python packages to which files belong now.
-    owners: BTreeMap<String, String>,
-    earlier_owners: BTreeSet<String>,
-    changed: ChangedPackages,
     is_program: F,
 }
 
@@ -87,30 +131,15 @@ impl<F: Fn(&str) -> bool> Comparison<'_, F> {
                 let content = file.content.as_deref().unwrap_or_default();
                 let is_new = !self.packages.contains(package);
                 self.known.contains(&(package, below, content))
-                    || self.is_changed(package)
-                    || is_new && !self.changed.is_complete
                     || below.is_empty() && self.explains_link(path, file, is_new)
             }
             Place::Python { name } => {
-                let is_path_file = is_path_file(name);
-                let executes = is_path_file && !is_list_of_folders(file);
-                // A list of requirements does not name all packages that are installed for them.
-                let is_new = |owner: &String| !executes && !self.earlier_owners.contains(owner);
-                let is_own =
-                    |owner: &String| self.is_changed(owner) || is_new(owner) && self.may_change();
-                self.owners.get(path).is_some_and(is_own)
-                    || is_metadata(path)
-                    || is_path_file && !executes
+                is_metadata(path) || is_path_file(name) && is_list_of_folders(file)
             }
             Place::PythonCommand(name) => {
-                let is_own = |owner: &String| {
-                    let is_new = !self.earlier_owners.contains(owner);
-                    self.is_changed(owner) || is_new && self.may_change()
-                };
-                let is_new = !self.before.contains_key(path);
-                self.owners.get(path).is_some_and(is_own) || is_new && !(self.is_program)(name)
+                !self.before.contains_key(path) && !(self.is_program)(name)
             }
-            Place::Other => self.may_change(),
+            Place::Other => false,
         }
     }
 
@@ -126,41 +155,26 @@ impl<F: Fn(&str) -> bool> Comparison<'_, F> {
         leads_to_project(file) && (is_new || led_there)
     }
 
-    /// A command of the same package, or a new one that hides no program unless its package is locked.
+    /// A command of the same package, or a new one that hides no program.
     fn explains_command(&self, path: &str, name: &str, file: &InstalledFile) -> bool {
         let package = file.text.as_deref().and_then(target_package);
         let earlier = self.before.get(path);
         match (earlier.and_then(|it| it.text.as_deref()), package) {
             (Some(earlier), package) => package.is_some() && target_package(earlier) == package,
             (None, _) if earlier.is_some() => false,
-            (None, package) => {
-                package.is_some_and(|package| self.is_changed(package)) || !(self.is_program)(name)
-            }
+            (None, _) => !(self.is_program)(name),
         }
-    }
-
-    /// Whether another version of anything may be installed.
-    fn may_change(&self) -> bool {
-        !self.changed.is_complete || !self.changed.names.is_empty()
-    }
-
-    fn is_changed(&self, package: &str) -> bool {
-        self.changed.names.contains(package)
     }
 
     /// Whether a file of a package is missing that is still installed in the same version.
     fn lacks_part(&self, path: &str) -> bool {
-        let Place::NodeFile { package, below } = place_of(path) else {
+        let Place::NodeFile { below, .. } = place_of(path) else {
             return false;
         };
         let is_removed = !self.after.contains_key(path);
         let root = &path[..path.len() - below.len()];
         let manifest = format!("{root}package.json");
-        is_removed
-            && !below.is_empty()
-            && self.after.contains_key(&manifest)
-            && !self.is_changed(package)
-            && self.changed.is_complete
+        is_removed && !below.is_empty() && self.after.contains_key(&manifest)
     }
 }
 
@@ -243,31 +257,19 @@ fn target_package(text: &str) -> Option<&str> {
     (!below.is_empty()).then_some(package)
 }
 
-/// The names of the packages to which files belong, from the lists of installed files.
-fn owners_in(files: &InstalledFiles) -> BTreeMap<String, String> {
-    let mut owners = BTreeMap::new();
-    for (path, file) in files {
-        let (Some(list), Some(folder)) = (&file.text, path.strip_suffix("/RECORD")) else {
-            continue;
-        };
-        let (modules, info) = folder.rsplit_once('/').unwrap_or(("", folder));
-        let package = info.split('-').next().map(python_name).unwrap_or_default();
-        for line in list.lines() {
-            let listed = line.split(',').next().unwrap_or(line).trim_matches('"');
-            owners.insert(resolve(modules, listed), package.clone());
-        }
-    }
-    owners
-}
-
-/// Joins a relative path, which may begin with `..`, to a folder.
-fn resolve(folder: &str, path: &str) -> String {
-    let (mut folder, mut path) = (folder, path);
-    while let Some(rest) = path.strip_prefix("../") {
-        folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
-        path = rest;
-    }
-    format!("{folder}/{path}")
+/// The names of installed packages, as manifests name them.
+fn package_names(files: &InstalledFiles) -> BTreeSet<String> {
+    let infos = files.keys().filter_map(|path| {
+        let (before, _) = path.split_once(".dist-info/")?;
+        let folder = before.rsplit('/').next()?;
+        Some(python_name(folder.split('-').next()?))
+    });
+    // A package of the project itself is only a link.
+    let packages = files.keys().filter_map(|path| match place_of(path) {
+        Place::NodeFile { package, below } if !below.is_empty() => Some(package.to_owned()),
+        _ => None,
+    });
+    packages.chain(infos).collect()
 }
 
 /// A name as Python's package managers compare it.

@@ -1,11 +1,16 @@
 //! Manifests have parts on both sides: the project's composition and the configuration of its checks. The attempt
 //! decides the first, the base the second.
 
+mod dependencies;
+
 use serde_json::Value;
 
 use super::aliases;
 use super::references::{folder_of, join, name_of};
 use crate::guard::ChangedFile;
+
+pub use dependencies::with_supported_versions;
+pub(crate) use dependencies::{is_manifest, package_name, with_dependencies};
 
 /// An attempt's file merged with the original parts of the test side.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -282,9 +287,14 @@ enum KeyOwner {
 
 fn package_json(path: &str) -> KeyOwner {
     match path {
-        "dependencies" | "devDependencies" | "peerDependencies" | "optionalDependencies" => {
-            KeyOwner::TestDependencies
-        }
+        "dependencies"
+        | "devDependencies"
+        | "peerDependencies"
+        | "optionalDependencies"
+        | "overrides"
+        | "resolutions"
+        | "pnpm.overrides" => KeyOwner::TestDependencies,
+        "pnpm" => KeyOwner::Mixed,
         "name"
         | "version"
         | "description"
@@ -463,13 +473,17 @@ fn merge_dependencies(
 fn has_foreign_source(wanted: &Value) -> bool {
     match wanted {
         Value::String(version) => [
-            "file:", "link:", "portal:", "npm:", "git", "http", "./", "../", "/", "github:", "dev-",
+            "file:", "link:", "portal:", "patch:", "npm:", "git", "http", "./", "../", "/",
+            "github:", "dev-",
         ]
         .iter()
         .any(|from| version.starts_with(from)),
-        Value::Object(table) => ["path", "git", "package", "registry", "url", "workspace"]
-            .iter()
-            .any(|key| table.contains_key(*key)),
+        // Also the overrides of one package's dependencies.
+        Value::Object(table) => {
+            let keys = ["path", "git", "package", "registry", "url", "workspace"];
+            keys.iter().any(|key| table.contains_key(*key))
+                || table.values().any(has_foreign_source)
+        }
         _ => false,
     }
 }
@@ -658,6 +672,11 @@ mod tests {
                 r#"{"scripts": {"test": "jest"}, "version": "2.0.0", "dependencies": {"a": "^2", "b": "1"}}"#,
             ),
             (
+                "package.json",
+                r#"{"pnpm": {"onlyBuiltDependencies": ["a"]}}"#,
+                r#"{"pnpm": {"onlyBuiltDependencies": ["a"], "overrides": {"b>c": "^2"}}, "overrides": {"d": {"e": "1"}}}"#,
+            ),
+            (
                 "pyproject.toml",
                 "[project]\nname = 'a'\n[tool.pytest.ini_options]\naddopts = '-q'\n",
                 "[project]\nname = 'a'\ndependencies = ['b>2']\n[tool.pytest.ini_options]\naddopts = '-q'\n",
@@ -680,6 +699,20 @@ mod tests {
         ] {
             assert_eq!(merged(path, before, after), "same", "{path}");
         }
+    }
+
+    #[test]
+    fn merge_drops_overrides_from_elsewhere() {
+        let package = merged(
+            "package.json",
+            "{}",
+            r#"{"pnpm": {"patchedDependencies": {"a": "a.patch"}, "overrides": {"b": "link:b"}},
+                "overrides": {"c": {"d": "file:d"}}, "resolutions": {"e": "patch:e@1#f"}}"#,
+        );
+        let package: Value = serde_json::from_str(&package).unwrap();
+        let expected =
+            serde_json::json!({"pnpm": {"overrides": {}}, "overrides": {}, "resolutions": {}});
+        assert_eq!(package, expected);
     }
 
     #[test]

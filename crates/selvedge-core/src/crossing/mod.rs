@@ -44,7 +44,8 @@ mod wrappers;
 pub use added_tests::{AttemptsTests, is_plain_test};
 pub use expected::ExpectedChanges;
 pub use expected_failures::accept_unexpected_passes;
-pub use manifest::MergeResult;
+pub use manifest::{MergeResult, with_supported_versions};
+pub(crate) use manifest::{is_manifest, package_name, with_dependencies};
 pub use outcome::{CrossedRuns, NextRun, conclude, name_changed, next_run, report_all_expected};
 pub use renames::{NewNames, RenamedOriginals, rename_originals};
 pub use sides::{

@@ -50,12 +50,12 @@ impl ToolFolderChanges {
         if self.by_setup {
             return match &self.setup_error {
                 None => format!(
-                    "for the attempt, the setup installs {} differently, which no lock file explains: {}",
+                    "for the attempt, the setup installs {} differently, which its dependencies do not explain: {}",
                     counted(self.files, "file"),
                     Self::name_first(&self.listed, self.files)
                 ),
                 Some(error) => format!(
-                    "what the setup installs for the attempt could not be compared with what it installed before: {error}"
+                    "what the setup installs for the attempt could not be compared with what it installs without the attempt's code: {error}"
                 ),
             };
         }
@@ -118,7 +118,7 @@ mod tests {
         };
         assert_eq!(
             by_setup.describe(),
-            "for the attempt, the setup installs 1 file differently, which no lock file explains: \
+            "for the attempt, the setup installs 1 file differently, which its dependencies do not explain: \
              node_modules/mocha/lib/runner.js"
         );
     }

@@ -5,8 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use selvedge_core::installed::{InstalledFiles, LockChange, names_packages, unexplained_files};
-use selvedge_core::model::{CheckStatus, Step, StepKind, ToolFolderChanges, is_dependency_input};
+use selvedge_core::crossing::{CrossedFile, Replacement, with_supported_versions};
+use selvedge_core::format::duration;
+use selvedge_core::guard::ChangedFile;
+use selvedge_core::installed::{InstalledFiles, dependency_files, unexplained_files};
+use selvedge_core::model::{
+    CheckStatus, Step, StepKind, ToolFolderChanges, TreeId, is_dependency_input,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext};
@@ -19,9 +24,9 @@ use crate::check_error::CheckError;
 use crate::checks::CheckOutcome;
 use crate::removal::remove_all;
 use crate::tools;
-use crate::workspace::Workspace;
+use crate::workspace::{FileContent, Workspace};
 
-/// Prefix of the names of a setup that runs without the attempt.
+/// Prefix of the names of a setup that runs without the attempt's code.
 const BEFORE: &str = "before";
 /// Suffix of a tool folder that is moved aside while it is installed again.
 const STASH_SUFFIX: &str = ".selvedge-aside";
@@ -52,8 +57,14 @@ impl DependencyInstaller<'_> {
             self.progress
                 .on_activity(Activity::Note(format!("setup: {line}")));
         }
-        let lines = &self.context.setup.run;
-        run_lines(self.context, lines, "setup", self.progress, self.cancel).await
+        let (lines, start) = (&self.context.setup.run, Instant::now());
+        let error = run_lines(self.context, lines, "setup", self.progress, self.cancel).await?;
+        if !lines.is_empty() {
+            let took = start.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+            let took = format!("setup finished in {}", duration(took));
+            self.progress.on_activity(Activity::Note(took));
+        }
+        Ok(error)
     }
 
     /// Installs dependencies for an attempt that changed installed files, manifests or lock files, and returns what a
@@ -79,9 +90,14 @@ impl DependencyInstaller<'_> {
         if changes.is_none() && !self.changes_inputs(trees).await? {
             return Ok(None);
         }
-        let installed = self.install_on(trees, steps, changes.as_ref()).await;
+        let mut composed = trees.trees.judged.clone();
+        let installed = self
+            .install_on(trees, steps, changes.as_ref(), &mut composed)
+            .await;
         let differing = match &installed {
-            Ok(InstallOutcome::All | InstallOutcome::AllBut(_)) => self.find_differing(trees).await,
+            Ok(InstallOutcome::All | InstallOutcome::AllBut(_)) => {
+                self.find_differing(trees, &composed).await
+            }
             _ => Ok(None),
         };
         trees.trees.reset_to_judged_tree().await?;
@@ -99,18 +115,20 @@ impl DependencyInstaller<'_> {
         Ok(Some(left))
     }
 
-    /// Installs dependencies on a composed tree, which remains in the workspace.
+    /// Installs dependencies on a tree that is `composed` if the test side differs, and remains in the workspace.
     async fn install_on(
         &self,
         trees: &CrossedTrees<'_>,
         steps: &[Step],
         changes: Option<&ToolFolderChanges>,
+        composed: &mut TreeId,
     ) -> Result<InstallOutcome, CheckError> {
         let files = trees.find_files(&self.context.with_setup(steps)).await?;
+        let files = take_supported_versions(trees, files).await?;
         if !files.is_empty() {
             let name = self.context.with_prefix("setup").tag;
             let name = name.replacen('.', "/", 1).replace('.', "-");
-            trees.compose(name, &files).await?;
+            *composed = trees.compose(name, &files).await?;
         }
         let folders: &[String] = changes.map_or(&[], |changes| changes.folders.as_slice());
         if let Some(open) = self.verification_room {
@@ -160,43 +178,44 @@ impl DependencyInstaller<'_> {
     }
 
     /// Compares what was installed for the attempt with what was installed before, and if necessary with what the setup
-    /// installs without the attempt: the tools may have been installed in another way. Leaves another tree in the room.
+    /// installs for the attempt's dependencies without its code. Leaves another tree in the room.
     async fn find_differing(
         &self,
         trees: &CrossedTrees<'_>,
+        composed: &TreeId,
     ) -> Result<Option<ToolFolderChanges>, CheckError> {
-        let locks = read_locks(trees).await?;
         let recorded = tools::recorded_files(&self.context.run_dir);
+        let reference = find_reference(trees, composed, recorded.as_ref()).await?;
+        if reference.is_composed {
+            return Ok(None);
+        }
         let after = self.read_installed(trees).await?;
-        let differing = match &recorded {
-            Some(before) => find_unexplained(before, &after, &locks),
+        let mut differing = match &recorded {
+            Some(before) => unexplained_files(before, &after, is_program),
             None => after.keys().cloned().collect(),
         };
         if differing.is_empty() {
             return Ok(None);
         }
-        let note = "comparing with what the setup installs without the attempt".to_owned();
+        let note = "comparing with what the setup installs without the attempt's code".to_owned();
         self.progress.on_activity(Activity::Note(note));
-        let (outcome, before) = self.install_start(trees, &differing).await?;
-        if outcome.is_some() && recorded.is_none() {
-            return Ok(Some(ToolFolderChanges {
-                by_setup: true,
-                setup_error: outcome,
-                ..ToolFolderChanges::default()
-            }));
+        let (setup_error, installed) = self
+            .install_reference(trees, &reference, &differing)
+            .await?;
+        if setup_error.is_none() {
+            let unexplained = unexplained_files(&installed, &after, is_program);
+            differing.retain(|path| unexplained.binary_search(path).is_ok());
+            differing = self
+                .without_varying(trees, &reference, differing, &installed)
+                .await?;
         }
-        let mut listed = if outcome.is_some() {
-            differing
-        } else {
-            let listed = find_unexplained(&before, &after, &locks);
-            self.without_varying(trees, listed, &before).await?
-        };
-        let files = listed.len();
-        listed.truncate(ToolFolderChanges::MAX_LISTED);
+        let files = differing.len();
+        differing.truncate(ToolFolderChanges::MAX_LISTED);
         Ok((files > 0).then(|| ToolFolderChanges {
             files: files as u64,
-            listed,
+            listed: differing,
             by_setup: true,
+            setup_error,
             ..ToolFolderChanges::default()
         }))
     }
@@ -206,13 +225,14 @@ impl DependencyInstaller<'_> {
     async fn without_varying(
         &self,
         trees: &CrossedTrees<'_>,
+        reference: &ReferenceTree,
         mut files: Vec<String>,
         installed: &InstalledFiles,
     ) -> Result<Vec<String>, CheckError> {
         if files.is_empty() {
             return Ok(files);
         }
-        let (_, again) = self.install_start(trees, &files).await?;
+        let (_, again) = self.install_reference(trees, reference, &files).await?;
         files.retain(|path| match (installed.get(path), again.get(path)) {
             (Some(one), Some(other)) => one.content == other.content,
             _ => true,
@@ -232,29 +252,32 @@ impl DependencyInstaller<'_> {
         run_blocking(&trees.trees.workspace, what, read).await
     }
 
-    /// Runs the setup with the tree from before the attempt, for the folders of these files. Returns why it failed, if it
+    /// Runs the setup with the attempt's dependencies alone, for the folders of these files. Returns why it failed, if it
     /// did, and what it installed.
-    async fn install_start(
+    async fn install_reference(
         &self,
         trees: &CrossedTrees<'_>,
+        reference: &ReferenceTree,
         files: &[String],
     ) -> Result<(Option<String>, InstalledFiles), CheckError> {
         match self.verification_room {
-            Some(open) => self.install_start_in_room(open, trees).await,
-            None => self.install_start_in_place(trees, files).await,
+            Some(open) => self.install_in_other_room(open, trees, reference).await,
+            None => self.install_in_place(trees, reference, files).await,
         }
     }
 
     /// Does so in another room.
-    async fn install_start_in_room(
+    async fn install_in_other_room(
         &self,
         open: &OpenVerificationRoom,
         trees: &CrossedTrees<'_>,
+        reference: &ReferenceTree,
     ) -> Result<(Option<String>, InstalledFiles), CheckError> {
         let Some(other) = open.open_beside(&trees.trees.start).await? else {
             let error = "no room can be made for it".to_owned();
             return Ok((Some(error), InstalledFiles::new()));
         };
+        reference.write(other.verification_room.workspace()).await?;
         let place = VerificationContext {
             files_root: other.tree().to_owned(),
             ..self.context.with_prefix(BEFORE)
@@ -275,12 +298,14 @@ impl DependencyInstaller<'_> {
     }
 
     /// Does so in the workspace, where the attempt's tools are moved aside meanwhile.
-    async fn install_start_in_place(
+    async fn install_in_place(
         &self,
         trees: &CrossedTrees<'_>,
+        reference: &ReferenceTree,
         files: &[String],
     ) -> Result<(Option<String>, InstalledFiles), CheckError> {
         trees.trees.ensure_tree(&trees.trees.start).await?;
+        reference.write(&trees.trees.workspace).await?;
         let find = |workspace: &Workspace| workspace.tool_folders();
         let what = "cannot find what was installed";
         let folders = run_blocking(&trees.trees.workspace, what, find).await?;
@@ -315,37 +340,100 @@ impl DependencyInstaller<'_> {
     }
 }
 
-/// The lock files before and after an attempt.
-type Locks = BTreeMap<String, (Option<Vec<u8>>, Option<Vec<u8>>)>;
-
-async fn read_locks(trees: &CrossedTrees<'_>) -> Result<Locks, CheckError> {
-    let (start, judged) = (trees.trees.start.clone(), trees.trees.judged.clone());
-    let read = move |workspace: &Workspace| {
-        let is_lock = |path: &Path| names_packages(&path.to_string_lossy());
-        let read = |tree| workspace.read_files(tree, is_lock);
-        let (before, after) = (read(&start)?, read(&judged)?);
-        let mut locks = Locks::new();
-        let name = |path: PathBuf| path.to_string_lossy().into_owned();
-        for (path, bytes) in before.into_iter().filter(|(_, bytes)| bytes.is_some()) {
-            locks.entry(name(path)).or_default().0 = bytes;
+/// Gives merged manifests the versions of languages that the attempt supports, which lock files repeat.
+async fn take_supported_versions(
+    trees: &CrossedTrees<'_>,
+    mut files: Vec<CrossedFile>,
+) -> Result<Vec<CrossedFile>, CheckError> {
+    let judged = trees.trees.judged.clone();
+    let take = move |workspace: &Workspace| {
+        let merged = files
+            .iter_mut()
+            .filter_map(|file| match &mut file.replacement {
+                Replacement::Merged(bytes) => Some((PathBuf::from(&file.path), bytes)),
+                _ => None,
+            });
+        let mut merged: BTreeMap<PathBuf, &mut Vec<u8>> = merged.collect();
+        if !merged.is_empty() {
+            let own = workspace.read_files(&judged, |path| merged.contains_key(path))?;
+            for (path, bytes) in &mut merged {
+                let own = own.get(path).and_then(Option::as_deref);
+                let name = path.to_string_lossy();
+                let changed = own.and_then(|own| with_supported_versions(&name, bytes, own));
+                if let Some(changed) = changed {
+                    **bytes = changed;
+                }
+            }
         }
-        for (path, bytes) in after.into_iter().filter(|(_, bytes)| bytes.is_some()) {
-            locks.entry(name(path)).or_default().1 = bytes;
-        }
-        Ok(locks)
+        Ok(files)
     };
-    let what = "cannot read the lock files";
-    run_blocking(&trees.trees.workspace, what, read).await
+    let what = "cannot read the attempt's manifests";
+    run_blocking(&trees.trees.workspace, what, take).await
 }
 
-fn find_unexplained(before: &InstalledFiles, after: &InstalledFiles, locks: &Locks) -> Vec<String> {
-    let changes = locks.iter().map(|(path, (before, after))| LockChange {
-        path,
-        before: before.as_deref(),
-        after: after.as_deref(),
-    });
-    let changes: Vec<LockChange<'_>> = changes.collect();
-    unexplained_files(before, after, &changes, is_program)
+/// The tree from before the attempt with the attempt's dependencies.
+struct ReferenceTree {
+    /// The tree in which the setup ran for the attempt.
+    composed: TreeId,
+    /// Whether it is the same.
+    is_composed: bool,
+    /// Files that this tree has in addition to those from before, or with other bytes.
+    written: Vec<(PathBuf, Vec<u8>)>,
+    absent: Vec<PathBuf>,
+}
+
+impl ReferenceTree {
+    /// Writes it to a workspace with the tree from before the attempt.
+    async fn write(&self, workspace: &Workspace) -> Result<(), CheckError> {
+        let composed = self.composed.clone();
+        let (written, absent) = (self.written.clone(), self.absent.clone());
+        let write = move |workspace: &Workspace| workspace.compose(&composed, &absent, &written);
+        let what = "cannot write the attempt's dependencies";
+        run_blocking(workspace, what, write).await
+    }
+}
+
+/// `composed` is the tree in which the setup ran for the attempt, and `installed` was installed before.
+async fn find_reference(
+    trees: &CrossedTrees<'_>,
+    composed: &TreeId,
+    installed: Option<&InstalledFiles>,
+) -> Result<ReferenceTree, CheckError> {
+    let (start, composed) = (trees.trees.start.clone(), composed.clone());
+    let installed = installed.cloned().unwrap_or_default();
+    let find = move |workspace: &Workspace| {
+        let compared = workspace.compare_files(&start, &composed, |_| true)?;
+        let paths: Vec<_> = compared
+            .iter()
+            .map(|it| it.path.to_string_lossy())
+            .collect();
+        let changes = compared.iter().zip(&paths);
+        let changes: Vec<ChangedFile<'_>> = changes
+            .map(|(file, path)| file.changed_file(path))
+            .collect();
+        let files = dependency_files(&changes, &installed);
+        let is_same = |change: &ChangedFile<'_>| {
+            let file = files.get(change.path).map(Option::as_deref);
+            file == Some(change.after)
+        };
+        let has_link = compared.iter().any(|file| file.after == FileContent::Link);
+        let is_composed = !has_link && changes.iter().all(is_same);
+        let (mut written, mut absent) = (Vec::new(), Vec::new());
+        for (path, bytes) in files {
+            match bytes {
+                Some(bytes) => written.push((PathBuf::from(path), bytes)),
+                None => absent.push(PathBuf::from(path)),
+            }
+        }
+        Ok(ReferenceTree {
+            composed,
+            is_composed,
+            written,
+            absent,
+        })
+    };
+    let what = "cannot read the attempt's dependencies";
+    run_blocking(&trees.trees.workspace, what, find).await
 }
 
 /// Files that the setup has installed.

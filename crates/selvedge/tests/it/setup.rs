@@ -104,12 +104,50 @@ fn setup_that_installs_other_files_for_the_attempt_waits_for_review() {
     assert_eq!(changes["by_setup"], true, "{changes}");
     assert_eq!(changes["files"], 1, "{changes}");
 
+    // Also if another version of the tool is locked.
+    let reset = || {
+        env.git(["reset", "-q", "--hard"]);
+        env.git(["clean", "-q", "-d", "-f"]);
+        env.write("node_modules/runner/run.sh", "grep -q good out\n");
+    };
+    reset();
+    let upgrades = "echo '{\"devDependencies\": {\"runner\": \"2\"}}' > package.json";
+    let tampers = "echo 'echo exit 0 > node_modules/runner/run.sh' > native/a.sh";
+    let cheats = agent(&env, &format!("{upgrades}; {tampers}"));
+    let out = run_json(&env, &cheats, CHECK, &["--retries", "0"]);
+    out.assert_code(7);
+    let changes = &out.json()["verification_report"]["changed_tools"];
+    assert_eq!(
+        changes["listed"],
+        serde_json::json!(["node_modules/runner/run.sh"])
+    );
+
     // What the setup installs in any case does not count, however the tools were installed before.
-    env.git(["reset", "-q", "--hard"]);
-    env.git(["clean", "-q", "-d", "-f"]);
+    reset();
     env.write("node_modules/runner/run.sh", "grep -q goo out\n");
     let works = agent(&env, "echo good > out; echo tool > requirements.txt");
     run_json(&env, &works, CHECK, &["--retries", "0"]).assert_code(0);
+}
+
+#[test]
+fn setup_that_cannot_be_compared_waits_for_review() {
+    let env = installed();
+    let needs = "if grep -q runner package.json; then cat prepare.sh > node_modules/runner/run.sh || exit 1; fi";
+    env.write("install.sh", format!("{INSTALL}{needs}\n"));
+    env.commit("Needs a file for some dependencies");
+    let work = agent(
+        &env,
+        "echo '{\"devDependencies\": {\"runner\": \"2\"}}' > package.json; echo exit 0 > prepare.sh",
+    );
+    let out = run_json(&env, &work, CHECK, &["--retries", "0"]);
+    out.assert_code(7);
+    let reason = out.json()["reason"].as_str().unwrap().to_owned();
+    for part in [
+        "could not be compared with what it installs without the attempt's code",
+        "install.sh",
+    ] {
+        assert!(reason.contains(part), "{part} is missing in {reason}");
+    }
 }
 
 #[test]
