@@ -105,6 +105,8 @@ fn judge_is_another_model_without_tools() {
     for request in server.requests().iter().filter(judged) {
         let tools = request.body["tools"].as_array();
         let names = tools.into_iter().flatten().map(|tool| &tool["name"]);
+        // Newer versions reserve a name that no model may call.
+        let names = names.filter(|name| **name != "DeferredToolPlaceholder");
         assert_eq!(
             names.collect::<Vec<_>>(),
             ["StructuredOutput"],
