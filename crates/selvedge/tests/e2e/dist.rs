@@ -611,8 +611,10 @@ impl<'a> Containers<'a> {
 
 impl Drop for Containers<'_> {
     fn drop(&mut self) {
-        // Their processes and mounts would outlive the test.
-        self.podman(["rm", "--all", "--force", "--time=0"]).run();
+        // Their processes and mounts would outlive the test. The worker is in the network of the hub.
+        for name in ["worker", "hub"] {
+            self.podman(["rm", "--force", "--time=0", name]).run();
+        }
     }
 }
 
