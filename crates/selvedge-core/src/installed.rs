@@ -5,15 +5,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::crossing::{is_manifest, package_name, with_dependencies};
-use crate::guard::ChangedFile;
+use crate::guard::{ChangedFile, Pattern};
 use crate::model::is_dependency_input;
 
+/// A dependency from a registry in a program, alone in its line: `gem "rack", "~> 3"`, `{:jason, "~> 1.4"},`; and what
+/// can surround such lines.
+static DECLARATION: Pattern = Pattern::new(concat!(
+    r"^\s*(?:(?:gem|pod)\s+(?:'[\w./-]+'|\x22[\w./-]+\x22)(?:\s*,\s*(?:'[\w .<>=~!*-]*'|\x22[\w .<>=~!*-]*\x22))*",
+    r"(?:\s*,\s*(?:require:\s*false|groups?:\s*\[?:[\w, :]+\]?))*",
+    r"|\{:\w+,\s*\x22[\w .<>=~!-]*\x22(?:,\s*(?:only:\s*\[?:[\w, :]+\]?|runtime:\s*(?:true|false)))*\},?",
+    r"|group\s+:\w+(?:\s*,\s*:\w+)*\s+do|end|#[^{]*)?\s*$",
+));
+
+/// Programs that list the dependencies of a project.
+const PROGRAMS: [&str; 3] = ["Gemfile", "mix.exs", "Podfile"];
+
 /// Files that package managers execute, or that determine where they install from and with which options.
-const CODE_AND_SETTINGS: [&str; 13] = [
+const CODE_AND_SETTINGS: [&str; 10] = [
     "setup.py",
-    "Gemfile",
-    "mix.exs",
-    "Podfile",
     "tox.ini",
     ".npmrc",
     ".yarnrc",
@@ -67,6 +76,9 @@ pub fn dependency_files(
         let Some(after) = change.after else {
             return Some(None);
         };
+        if PROGRAMS.contains(&name) {
+            return adds_only_dependencies(change).then(|| Some(after.to_vec()));
+        }
         if !is_manifest(change.path) {
             return Some(Some(after.to_vec()));
         }
@@ -81,6 +93,16 @@ pub fn dependency_files(
     files
         .filter_map(|change| Some((change.path.to_owned(), file_of(change)?)))
         .collect()
+}
+
+/// Whether every line that an attempt adds to a program declares a dependency.
+fn adds_only_dependencies(change: &ChangedFile<'_>) -> bool {
+    let text =
+        |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+    let (before, after) = (text(change.before), text(change.after));
+    let known: BTreeSet<&str> = before.lines().map(str::trim).collect();
+    let mut added = after.lines().filter(|line| !known.contains(line.trim()));
+    change.before.is_some() && added.all(|line| DECLARATION.is_match(line))
 }
 
 /// Returns the files that differ from those before, and that are no part of the project itself, sorted. `is_program`

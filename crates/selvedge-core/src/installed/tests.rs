@@ -147,3 +147,36 @@ fn dependency_files_contain_nothing_that_a_setup_executes() {
     ];
     assert_eq!(found, expected.map(|(path, text)| (path, text.to_owned())));
 }
+
+#[test]
+fn dependency_files_contain_programs_that_declare_dependencies() {
+    let takes = |path: &str, before: &str, added: &str| {
+        let after = format!("{before}{added}\n");
+        let change = ChangedFile {
+            path,
+            before: Some(before.as_bytes()),
+            after: Some(after.as_bytes()),
+        };
+        dependency_files(&[change], &InstalledFiles::new()).contains_key(path)
+    };
+    let gems = "source 'https://gems.example'\ngem 'rack'\n";
+    for (line, is_taken) in [
+        ("gem \"sinatra\", \"~> 4.0\", require: false  ", true),
+        ("group :test do\n  gem 'rspec', '>= 3', '< 4'\nend", true),
+        ("# for tests", true),
+        ("gem 'own', path: 'own'", false),
+        ("gem 'own', git: 'https://x.example'", false),
+        ("gem 'a'; system('x')", false),
+        ("gem \"a#{system('x')}\"", false),
+        ("eval_gemfile 'other'", false),
+    ] {
+        assert_eq!(takes("Gemfile", gems, line), is_taken, "{line}");
+    }
+    let deps = "defp deps do\n[\n";
+    assert!(takes(
+        "mix.exs",
+        deps,
+        "{:jason, \"~> 1.4\", only: [:dev, :test]},"
+    ));
+    assert!(!takes("mix.exs", deps, "{:own, path: \"own\"},"));
+}
