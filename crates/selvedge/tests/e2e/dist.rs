@@ -615,6 +615,9 @@ impl Drop for Containers<'_> {
         for name in ["worker", "hub"] {
             self.podman(["rm", "--force", "--time=0", name]).run();
         }
+        // Podman keeps its storage mounted.
+        let storage = self.env.root().join("containers/storage/overlay");
+        self.env.command("umount").arg(storage).run();
     }
 }
 
