@@ -262,6 +262,7 @@ impl Queue for FaultyStore {
     }
 
     delegate! {
+        offers_to(worker: String) -> Vec<TaskRecord>;
         plans() -> Vec<TaskId>;
         now() -> i64;
         task(task: TaskId) -> Option<(TaskView, String)>;

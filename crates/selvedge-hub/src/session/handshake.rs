@@ -6,10 +6,10 @@ use std::collections::HashSet;
 use selvedge_core::model::TaskId;
 use selvedge_protocol::lease::LeaseInput;
 use selvedge_protocol::{
-    DEFAULT_PROJECT, HeldLease, Hello, HubMessage, LeaseRenewal, RenewalResult, TaskState,
+    DEFAULT_PROJECT, HeldLease, Hello, HubMessage, LeaseRenewal, RenewalResult,
 };
 use selvedge_store::fault;
-use selvedge_store::hub::{ApiToken, ChangeAnswer, HubStoreError, ListFilter, TaskChange};
+use selvedge_store::hub::{ApiToken, ChangeAnswer, HubStoreError, TaskChange};
 
 use super::registry::SessionHandle;
 use crate::hub::Hub;
@@ -17,7 +17,6 @@ use crate::hub::Hub;
 /// An answer for each lease that the worker holds; `None` if the store fails.
 pub(super) async fn answer_held_leases(
     hub: &Hub,
-    identity: &ApiToken,
     handle: &SessionHandle,
     hello: &Hello,
 ) -> Option<Vec<LeaseRenewal>> {
@@ -32,7 +31,7 @@ pub(super) async fn answer_held_leases(
             verdict,
         });
     }
-    if let Err(error) = withdraw_unknown_offers(hub, identity, handle, hello).await {
+    if let Err(error) = withdraw_unknown_offers(hub, handle, hello).await {
         tracing::warn!(%error, "cannot withdraw a worker's earlier offers; they remain until they expire");
     }
     Some(answers)
@@ -96,19 +95,11 @@ pub(super) fn served_project(identity: &ApiToken) -> Option<String> {
 /// expires: an older process of the same name may still be working on them.
 async fn withdraw_unknown_offers(
     hub: &Hub,
-    identity: &ApiToken,
     handle: &SessionHandle,
     hello: &Hello,
 ) -> Result<(), HubStoreError> {
     let held: HashSet<TaskId> = hello.held.iter().map(|held| held.lease.task_id).collect();
-    let filter = ListFilter {
-        states: vec![TaskState::Offered],
-        worker: Some(handle.worker().to_owned()),
-        project: served_project(identity),
-        ..ListFilter::default()
-    };
-    for view in hub.store.tasks(filter, 500).await?.tasks {
-        let row = view.row;
+    for row in hub.store.offers_to(handle.worker().to_owned()).await? {
         if !held.contains(&row.task_id) {
             let epoch = row.lease.epoch;
             hub.change(row.task_id, TaskChange::Forget { epoch })

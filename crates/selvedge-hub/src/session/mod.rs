@@ -133,8 +133,7 @@ impl WorkerSession {
                 return ended;
             }
         };
-        let answers =
-            handshake::answer_held_leases(&self.hub, &self.identity, &handle, &hello).await;
+        let answers = handshake::answer_held_leases(&self.hub, &handle, &hello).await;
         let ended = match answers {
             None => SessionEnd::Disconnected,
             Some(answers) => {

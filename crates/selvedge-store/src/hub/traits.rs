@@ -50,6 +50,8 @@ pub trait Queue: Send + Sync {
     fn count_assignable(&self, want: PollRequest) -> StoreFuture<'_, u64>;
     /// Applies a change; `None` if the task does not exist.
     fn change(&self, task: TaskId, change: TaskChange) -> StoreFuture<'_, Option<ChangeOutcome>>;
+    /// Tasks that are offered to a worker, which has not accepted them yet.
+    fn offers_to(&self, worker: String) -> StoreFuture<'_, Vec<TaskRecord>>;
     /// Plans that are not finished: tasks with the hub's own label for plans.
     fn plans(&self) -> StoreFuture<'_, Vec<TaskId>>;
     /// Expires deadlines, a limited number at a time, and returns the changed tasks. While `quiet`, leases do

@@ -4,7 +4,7 @@ use selvedge_core::model::TaskId;
 
 use super::PostgresHub;
 use super::assignments::{AssignmentJob, AssignmentResult, count_assignable};
-use super::columns::{self, LEDGER_SUMS, NOW, PostgresColumns, ROW_COLUMNS, VIEW_COLUMNS};
+use super::columns::{self, LEDGER_SUMS, NOW, PostgresColumns, ROW_COLUMNS, VIEW_COLUMNS, text};
 use super::{list, retention, task_queries};
 use crate::hub::change::{ChangeOutcome, TaskChange};
 use crate::hub::error::HubStoreError;
@@ -40,6 +40,20 @@ impl Queue for PostgresHub {
 
     fn change(&self, task: TaskId, change: TaskChange) -> StoreFuture<'_, Option<ChangeOutcome>> {
         Box::pin(self.writer_for(task).write((task, change)))
+    }
+
+    fn offers_to(&self, worker: String) -> StoreFuture<'_, Vec<TaskRecord>> {
+        let sql = format!(
+            "SELECT {ROW_COLUMNS} FROM task t JOIN request r ON r.task_no = t.task_no
+             WHERE t.state = 'offered' AND t.worker = $1"
+        );
+        Box::pin(async move {
+            let rows = self.rows(&sql, &[&text(&worker)]).await?;
+            let each = rows
+                .iter()
+                .map(|row| Ok(columns::read_task_row(&mut PostgresColumns::of(row))?.row));
+            each.collect()
+        })
     }
 
     fn plans(&self) -> StoreFuture<'_, Vec<TaskId>> {

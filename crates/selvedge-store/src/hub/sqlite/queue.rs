@@ -90,6 +90,10 @@ impl Queue for SqliteHub {
         Box::pin(self.write(move |db| apply_change(db, task, &change, clock.now(), &rules)))
     }
 
+    fn offers_to(&self, worker: String) -> StoreFuture<'_, Vec<TaskRecord>> {
+        Box::pin(self.write(move |db| db.offers_to(&worker)))
+    }
+
     fn plans(&self) -> StoreFuture<'_, Vec<TaskId>> {
         Box::pin(self.read(|db| {
             let mut query = db.prepare_cached(

@@ -15,6 +15,7 @@ use super::held_counts::{HeldCounts, is_held};
 use super::projects::ProjectCache;
 use crate::hub::error::HubStoreError;
 use crate::hub::fair_share::Submitter;
+use crate::hub::rows::TaskRecord;
 
 /// Maximum number of cached rows, some 500 bytes each.
 const MAX_CACHED_ROWS: usize = 50_000;
@@ -81,6 +82,29 @@ impl WriterCache {
     /// The numbers of tasks that workers hold, of submitters with any.
     pub(super) fn held_counts(&self) -> Result<Vec<(Submitter, u64)>, HubStoreError> {
         self.held.borrow_mut().read(&self.db)
+    }
+
+    /// Tasks that are offered to a worker. Each has a deadline, so the file need not be searched.
+    pub(super) fn offers_to(&self, worker: &str) -> Result<Vec<TaskRecord>, HubStoreError> {
+        let is_offered = |state| state == TaskState::Offered;
+        let offered =
+            self.deadlines
+                .borrow_mut()
+                .find_due(&self.db, i64::MAX, is_offered, usize::MAX)?;
+        let mut found = Vec::new();
+        for task in offered {
+            let cached = self
+                .cached_rows
+                .borrow()
+                .get(&task)
+                .map(|kept| kept.row.clone());
+            let row = match cached {
+                Some(row) => Some(row),
+                None => columns::load(&self.db, task)?.map(|kept| kept.row),
+            };
+            found.extend(row.filter(|row| row.lease.worker.as_deref() == Some(worker)));
+        }
+        Ok(found)
     }
 
     /// Tasks in wanted states whose deadline has passed, earliest first.

@@ -52,6 +52,7 @@ over_both!(
     queue::ended_lease_accepts_only_evidence_and_costs,
     queue::submit_with_the_same_key_is_one_task,
     queue::entries_of_one_task_keep_their_order,
+    queue::offers_to_a_worker_are_those_it_has_not_accepted,
     queue::events_of_another_run_are_refused,
     queue::report_is_stored_once,
     queue::list_is_filtered_paged_and_counted,

@@ -444,3 +444,32 @@ pub(super) async fn list_is_filtered_paged_and_counted(fixture: StoreFixture) {
     waiting.sort_unstable();
     assert_eq!(waiting, [(0, 1), (2, 3)]);
 }
+
+pub(super) async fn offers_to_a_worker_are_those_it_has_not_accepted(fixture: StoreFixture) {
+    let store = fixture.open().await;
+    for number in 1..=3 {
+        store.submit(task(number, 0, &[])).await.unwrap();
+    }
+    let wants = vec![want("w", 2, &[]), want("other", 1, &[])];
+    let assigned = store.assign_tasks(wants).await.unwrap();
+    let mut own = assigned.iter().filter(|it| it.worker == "w");
+    let (accepted, offered) = (own.next().unwrap(), own.next().unwrap());
+    let accept = TaskChange::Lease(LeaseInput::Accept(accepted.row.lease_token()));
+    store.change(accepted.row.task_id, accept).await.unwrap();
+    assert_eq!(
+        store.offers_to("w".to_owned()).await.unwrap(),
+        [offered.row.clone()]
+    );
+    drop(store);
+    let store = fixture.open().await;
+    let offers = store.offers_to("w".to_owned()).await.unwrap();
+    assert_eq!(offers.len(), 1);
+    assert_eq!(offers[0].lease_token(), offered.row.lease_token());
+    assert!(
+        store
+            .offers_to("nobody".to_owned())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+}
