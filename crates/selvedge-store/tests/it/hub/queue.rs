@@ -456,10 +456,8 @@ pub(super) async fn offers_to_a_worker_are_those_it_has_not_accepted(fixture: St
     let (accepted, offered) = (own.next().unwrap(), own.next().unwrap());
     let accept = TaskChange::Lease(LeaseInput::Accept(accepted.row.lease_token()));
     store.change(accepted.row.task_id, accept).await.unwrap();
-    assert_eq!(
-        store.offers_to("w".to_owned()).await.unwrap(),
-        [offered.row.clone()]
-    );
+    let offers = store.offers_to("w".to_owned()).await.unwrap();
+    assert_eq!(offers.as_slice(), std::slice::from_ref(&offered.row));
     drop(store);
     let store = fixture.open().await;
     let offers = store.offers_to("w".to_owned()).await.unwrap();
