@@ -54,6 +54,20 @@ impl ReaderPool {
         });
         read.await.map_err(|_| HubStoreError::Stopping)?
     }
+
+    /// Reads one row by its key on the calling thread: that takes some ten microseconds, less than waking another thread.
+    pub(super) async fn read_by_key<T>(
+        &self,
+        job: impl FnOnce(&Connection) -> Result<T, HubStoreError> + Send,
+    ) -> Result<T, HubStoreError> {
+        let permit = self.permits.acquire().await;
+        let _permit = permit.map_err(|_| HubStoreError::Stopping)?;
+        let taken = self.free.lock().pop();
+        let db = taken.ok_or(HubStoreError::Stopping)?;
+        let answer = job(&db);
+        self.free.lock().push(db);
+        answer
+    }
 }
 
 /// Totals over everything, or over a project; each is a separate query that uses an index or one pass.

@@ -35,7 +35,7 @@ impl TokenStore for SqliteHub {
 
     fn find_token_by_hash(&self, hash: [u8; 32]) -> StoreFuture<'_, Option<ApiToken>> {
         let now = self.clock.now();
-        Box::pin(self.read(move |db| {
+        Box::pin(self.readers.read_by_key(move |db| {
             let mut query = db.prepare_cached(&format!(
                 "SELECT {TOKEN_COLUMNS} FROM token t WHERE hash = :hash AND {TOKEN_IS_VALID}"
             ))?;
@@ -82,7 +82,8 @@ impl TokenStore for SqliteHub {
 
     fn find_session_by_hash(&self, hash: [u8; 32]) -> StoreFuture<'_, Option<LoginSession>> {
         let now = self.clock.now();
-        Box::pin(self.read(move |db| access::find_session(db, hash, now)))
+        let find = move |db: &Connection| access::find_session(db, hash, now);
+        Box::pin(self.readers.read_by_key(find))
     }
 
     fn list_sessions(&self, project: String) -> StoreFuture<'_, Vec<LoginSession>> {
