@@ -10,6 +10,7 @@
     reason = "a program for people at a desk"
 )]
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,7 @@ async fn main() {
         measured(store, clients, tasks).await;
     }
     if only("sqlite") {
-        let server = Postgres::durable_in(&std::env::current_dir().unwrap());
+        let server = Postgres::durable_in(Path::new(env!("CARGO_TARGET_TMPDIR")));
         let url = server.create_database();
         println!("PostgreSQL, fsync=on, {clients} clients, {tasks} tasks");
         let store = PostgresHub::open(&url, None, StoreSettings::default()).await;
