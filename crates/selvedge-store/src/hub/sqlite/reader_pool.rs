@@ -55,7 +55,7 @@ impl ReaderPool {
         read.await.map_err(|_| HubStoreError::Stopping)?
     }
 
-    /// Reads one row by its key on the calling thread: that takes some ten microseconds, less than waking another thread.
+    /// Reads one row by its key on the calling thread: to wake another one takes longer.
     pub(super) async fn read_by_key<T>(
         &self,
         job: impl FnOnce(&Connection) -> Result<T, HubStoreError> + Send,

@@ -86,11 +86,7 @@ impl WriterCache {
 
     /// Tasks that are offered to a worker. Each has a deadline, so the file need not be searched.
     pub(super) fn offers_to(&self, worker: &str) -> Result<Vec<TaskRecord>, HubStoreError> {
-        let is_offered = |state| state == TaskState::Offered;
-        let offered =
-            self.deadlines
-                .borrow_mut()
-                .find_due(&self.db, i64::MAX, is_offered, usize::MAX)?;
+        let offered = self.due(i64::MAX, |state| state == TaskState::Offered, usize::MAX)?;
         let mut found = Vec::new();
         for task in offered {
             let cached = self
