@@ -43,10 +43,12 @@ use self::address::DatabaseAddress;
 use self::assignments::AssignmentWriter;
 use self::batch_writer::BatchWriter;
 use self::changes::ChangeWriter;
+use self::columns::PostgresColumns;
 use self::connect::{Connector, is_lost};
 use self::peers::NotifyDebouncer;
 use self::submit::SubmissionWriter;
 use super::error::HubStoreError;
+use super::rows::TaskRecord;
 use super::traits::StoreSettings;
 
 /// Number of writers for changes. While one waits for its commit, the other continues.
@@ -147,5 +149,18 @@ impl PostgresHub {
                 done => return Ok(done?),
             }
         }
+    }
+
+    /// The tasks that a statement finds, which reads [`columns::ROW_COLUMNS`].
+    async fn task_records(
+        &self,
+        sql: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<TaskRecord>, HubStoreError> {
+        let rows = self.rows(sql, values).await?;
+        let records = rows
+            .iter()
+            .map(|row| Ok(columns::read_task_row(&mut PostgresColumns::of(row))?.row));
+        records.collect()
     }
 }

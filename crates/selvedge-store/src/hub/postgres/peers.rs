@@ -16,7 +16,7 @@ use tokio_postgres::{Client, Error};
 use uuid::Uuid;
 
 use super::PostgresHub;
-use super::columns::{self, NOW, PostgresColumns, ROW_COLUMNS};
+use super::columns::{NOW, PostgresColumns, ROW_COLUMNS};
 use super::connect::Connector;
 use crate::hub::rows::TaskRecord;
 use crate::hub::traits::{Peers, StoreFuture};
@@ -131,13 +131,7 @@ impl Peers for PostgresHub {
              WHERE r.task_id = ANY($1)"
         );
         let ids: Vec<Uuid> = tasks.into_iter().map(TaskId::uuid).collect();
-        Box::pin(async move {
-            let rows = self.rows(&sql, &[&ids]).await?;
-            let each = rows
-                .iter()
-                .map(|row| Ok(columns::read_task_row(&mut PostgresColumns::of(row))?.row));
-            each.collect()
-        })
+        Box::pin(async move { self.task_records(&sql, &[&ids]).await })
     }
 
     fn pending_cancellations(&self) -> StoreFuture<'_, Vec<TaskRecord>> {
@@ -146,12 +140,6 @@ impl Peers for PostgresHub {
              WHERE t.state IN ('offered', 'running', 'backoff', 'cancelling')
                AND t.state = 'cancelling' LIMIT $1"
         );
-        Box::pin(async move {
-            let rows = self.rows(&sql, &[&MAX_CANCELLATIONS]).await?;
-            let each = rows
-                .iter()
-                .map(|row| Ok(columns::read_task_row(&mut PostgresColumns::of(row))?.row));
-            each.collect()
-        })
+        Box::pin(async move { self.task_records(&sql, &[&MAX_CANCELLATIONS]).await })
     }
 }

@@ -47,13 +47,7 @@ impl Queue for PostgresHub {
             "SELECT {ROW_COLUMNS} FROM task t JOIN request r ON r.task_no = t.task_no
              WHERE t.state = 'offered' AND t.worker = $1"
         );
-        Box::pin(async move {
-            let rows = self.rows(&sql, &[&text(&worker)]).await?;
-            let each = rows
-                .iter()
-                .map(|row| Ok(columns::read_task_row(&mut PostgresColumns::of(row))?.row));
-            each.collect()
-        })
+        Box::pin(async move { self.task_records(&sql, &[&text(&worker)]).await })
     }
 
     fn plans(&self) -> StoreFuture<'_, Vec<TaskId>> {
