@@ -86,6 +86,11 @@ impl TreeCopy {
         Ok(())
     }
 
+    /// Sets the permissions and times of an existing folder at the end, too. A folder must be noted before those in it.
+    pub(super) fn note_folder(&mut self, folder: PathBuf, original: Metadata) {
+        self.folders.push((folder, original));
+    }
+
     fn make_folder(&mut self, folder: PathBuf, found: Metadata) -> io::Result<()> {
         let created = DirBuilder::new().mode(0o700).create(&folder);
         let is_folder = || folder.symlink_metadata().is_ok_and(|data| data.is_dir());

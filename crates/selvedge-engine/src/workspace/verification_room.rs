@@ -11,6 +11,7 @@
 mod build_output;
 mod copied_tools;
 mod files;
+mod folder_copy;
 mod git_dir;
 mod kept_folder;
 mod mounts;
@@ -19,7 +20,7 @@ mod results;
 mod reuse;
 mod times;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,7 @@ use selvedge_core::installed::InstalledFiles;
 use selvedge_core::model::TreeId;
 
 use self::files::{make_folder, remove_all};
+use self::folder_copy::CopiedFiles;
 use self::git_dir::{copy_git_dir, refresh_git_dir};
 use self::kept_folder::FileFingerprints;
 use self::mounts::{MOUNT_MARKER, MountedPaths};
@@ -80,6 +82,8 @@ struct VerificationRoomState {
     installed: BTreeSet<PathBuf>,
     /// Tool folders that are copied instead of mounted.
     copied: BTreeSet<PathBuf>,
+    /// What is known of these copies.
+    tool_copies: BTreeMap<PathBuf, CopiedFiles>,
     /// Whether all files of the workspace were committed before an agent worked there; determined on first use.
     is_committed: Option<bool>,
     /// Fingerprints of kept build output and kept result caches.
@@ -205,7 +209,7 @@ impl VerificationRoom {
         }
         self.record_start()?;
         let mut state = self.state();
-        self.refresh_copies(&state)?;
+        self.refresh_copies(&mut state)?;
         state.entered = Some(start.clone());
         Ok(filled)
     }
@@ -348,7 +352,7 @@ impl VerificationRoom {
             }
             self.restore_build_output(&mut state)?;
             self.reset_results(&mut state)?;
-            self.refresh_copies(&state)?;
+            self.refresh_copies(&mut state)?;
             mounts::remove_written(&self.folder)?;
         }
         let has_created =

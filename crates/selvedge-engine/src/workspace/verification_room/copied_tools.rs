@@ -1,11 +1,12 @@
-//! Folders of installed tools that checks write to: a room has a new copy of them for each tree, instead of a read-only
-//! mount. The list of these folders is kept for later runs in the workspace.
+//! Folders of installed tools that checks write to: a room has a copy of them, instead of a read-only mount, which is made
+//! equal to them again for each tree. The list of these folders is kept for later runs in the workspace.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::files::{copy, is_folder, remove_all, size_of};
+use super::files::{is_folder, make_folder, remove_all, size_of};
+use super::folder_copy::update_copy;
 use super::results::MAX_COPIED_BYTES;
 use super::{DOING, VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
@@ -59,47 +60,58 @@ impl VerificationRoom {
 
     /// Removes the copies, before tools are installed.
     pub(crate) fn remove_copied_tools(&self) -> Result<(), WorkspaceError> {
-        for folder in &self.state().copied {
+        let mut state = self.state();
+        state.tool_copies.clear();
+        for folder in &state.copied {
             self.remove_tool(folder)?;
         }
         Ok(())
     }
 
-    /// Replaces the copies by new ones while the tree stays entered.
+    /// Makes the copies equal to the tools of the workspace while the tree stays entered.
     pub(crate) fn refresh_copied_tools(&self) -> Result<(), WorkspaceError> {
-        self.refresh_copies(&self.state())
+        self.refresh_copies(&mut self.state())
     }
 
-    /// Replaces the copies by new ones, except for tools that were installed in the room.
+    /// Makes the copies equal to the tools of the workspace, except for tools that were installed in the room.
     pub(super) fn refresh_copies(
         &self,
-        state: &VerificationRoomState,
+        state: &mut VerificationRoomState,
     ) -> Result<(), WorkspaceError> {
         for folder in state.copied.difference(&state.installed) {
+            let known = state.tool_copies.remove(folder).unwrap_or_default();
             let original = self.origin.dir.join(folder);
-            if self.remove_tool(folder)? && is_folder(&original) {
-                copy(&original, &self.tree().join(folder))?;
+            if !is_folder(&original) {
+                self.remove_tool(folder)?;
+            } else if self.can_create(folder) {
+                let copy = self.tree().join(folder);
+                make_folder(copy.parent().unwrap_or(&copy))?;
+                let copied = update_copy(&original, &copy, &known)?;
+                state.tool_copies.insert(folder.clone(), copied);
             }
         }
         Ok(())
     }
 
-    /// Removes a folder. Returns whether it can be created again: the tree may have a file or a link above it.
-    fn remove_tool(&self, folder: &Path) -> Result<bool, WorkspaceError> {
-        let mut above: Vec<&Path> = folder.ancestors().collect();
-        above.reverse();
-        for path in above
-            .into_iter()
-            .filter(|path| !path.as_os_str().is_empty())
-        {
-            let at = self.tree().join(path);
-            if path == folder {
-                remove_all(&at)?;
-            } else if !is_folder(&at) {
-                return Ok(at.symlink_metadata().is_err());
-            }
+    fn remove_tool(&self, folder: &Path) -> Result<(), WorkspaceError> {
+        if self.can_create(folder) {
+            remove_all(&self.tree().join(folder))?;
         }
-        Ok(true)
+        Ok(())
+    }
+
+    /// Whether a folder can be created: the tree may have a file or a link above it.
+    fn can_create(&self, folder: &Path) -> bool {
+        let mut above: Vec<&Path> = folder.ancestors().skip(1).collect();
+        above.reverse();
+        let blocked = above.into_iter().find_map(|path| {
+            let data = self.tree().join(path).symlink_metadata();
+            match data {
+                Ok(data) if data.is_dir() => None,
+                found => Some(found.is_ok()),
+            }
+        });
+        blocked != Some(true)
     }
 }
 

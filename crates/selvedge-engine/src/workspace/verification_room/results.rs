@@ -1,22 +1,33 @@
 //! Compiled code and results that tools store outside of the workspace (Go's build cache, a `CARGO_TARGET_DIR`). In a
 //! room, they are reset to the kept ones for each tree, so no run of the checks reads what another run wrote.
+//!
+//! The next room of the workspace begins with both folders, and copies only what has changed in the meantime: build
+//! caches have thousands of files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::build_output::MAX_BUILD_OUTPUT_BYTES;
-use super::files::{copy, make_folder, replace_with, size_of};
-use super::kept_folder::KeptFolder;
+use super::files::{copy, make_folder, remove_all, size_of};
+use super::kept_folder::{FileFingerprints, KeptFolder};
 use super::mounts::{VerificationRoomMount, encode_path};
-use super::{VerificationRoom, VerificationRoomState};
+use super::{DOING, VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
+use crate::workspace::file_records::{self, FileRecord};
 
 /// Maximum size in bytes of a folder that is copied into a new room.
 pub(super) const MAX_COPIED_BYTES: u64 = 1 << 30;
-/// Folders in a room: the mounted ones, and their kept copies. The latter is also used next to a workspace's snapshots.
+/// Maximum size in bytes of the mounted folders that the next room begins with, because they double the space of the
+/// kept ones. If they are larger, the kept ones are copied.
+const MAX_REUSED_BYTES: u64 = 1 << 30;
+/// Folders in a room: the mounted ones, and their kept copies.
 const RESULTS_FOLDER: &str = "results";
 const KEPT_FOLDER: &str = "kept-results";
+/// The fingerprints of kept files in the mounted folders.
+const FINGERPRINTS_FILE: &str = "kept-results.files";
+/// The folder of these three of the last room, next to a workspace's snapshots.
+const LAST_RESULTS_FOLDER: &str = "last-results";
 
 /// A folder outside of the workspace in which tools store results.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,28 +44,37 @@ impl VerificationRoom {
         state: &mut VerificationRoomState,
     ) -> Result<(), WorkspaceError> {
         let (written, kept) = self.result_folders();
-        let next = self.origin.shadow.dir().join(KEPT_FOLDER);
-        let mut is_any_new = false;
-        for cache in &self.result_caches {
-            let name = encode_path(&cache.path);
-            if written.join(&name).exists() {
+        let names = self.result_caches.iter().map(|it| encode_path(&it.path));
+        let is_new = |name: &PathBuf| !written.join(name).exists();
+        if !names.clone().any(|name| is_new(&name)) {
+            return Ok(());
+        }
+        let last = self.origin.shadow.dir().join(LAST_RESULTS_FOLDER);
+        let last_fingerprints = load_fingerprints(&last.join(FINGERPRINTS_FILE));
+        make_folder(&written)?;
+        make_folder(&kept)?;
+        for (cache, name) in self.result_caches.iter().zip(names) {
+            if !is_new(&name) {
                 continue;
             }
-            is_any_new = true;
-            make_folder(&written.join(&name))?;
-            make_folder(&kept)?;
             let is_small = || size_of(&cache.path, MAX_COPIED_BYTES) <= MAX_COPIED_BYTES;
-            if fs::rename(next.join(&name), kept.join(&name)).is_ok() {
-                continue;
-            }
-            if cache.is_used && is_small() {
+            let taken = |folder: &str, to: &Path| {
+                fs::rename(last.join(folder).join(&name), to.join(&name)).is_ok()
+            };
+            if taken(KEPT_FOLDER, &kept) {
+                if taken(RESULTS_FOLDER, &written) {
+                    let of_cache = |(path, _): &(&PathBuf, _)| path.starts_with(&name);
+                    let files = last_fingerprints.iter().filter(of_cache);
+                    let files = files.map(|(path, fingerprint)| (path.clone(), *fingerprint));
+                    state.results.extend(files);
+                }
+            } else if cache.is_used && is_small() {
                 copy(&cache.path, &kept.join(&name))?;
             }
+            make_folder(&written.join(&name))?;
         }
-        if is_any_new {
-            Self::results(&written, &kept).restore(&mut state.results)?;
-        }
-        Ok(())
+        remove_all(&last)?;
+        self.reset_results(state)
     }
 
     /// Keeps the current results, with which every tree begins.
@@ -68,7 +88,8 @@ impl VerificationRoom {
             &names_in(&written),
             MAX_BUILD_OUTPUT_BYTES,
             &mut state.results,
-        )
+        )?;
+        self.save_fingerprints(state)
     }
 
     /// Resets the results to the kept ones.
@@ -83,7 +104,22 @@ impl VerificationRoom {
         for name in names {
             make_folder(&written.join(name))?;
         }
-        folder.restore(&mut state.results)
+        folder.restore(&mut state.results)?;
+        self.save_fingerprints(state)
+    }
+
+    fn save_fingerprints(&self, state: &VerificationRoomState) -> Result<(), WorkspaceError> {
+        let mut bytes = Vec::new();
+        for (path, fingerprint) in &state.results {
+            let record = FileRecord {
+                fingerprint: *fingerprint,
+                is_settled: true,
+                blob: None,
+            };
+            record.append_to(&mut bytes, &path.as_path().into());
+        }
+        let path = self.folder.join(FINGERPRINTS_FILE);
+        fs::write(&path, bytes).map_err(|error| WorkspaceError::io(DOING, &path, error))
     }
 
     pub(super) fn result_mounts(&self) -> Vec<VerificationRoomMount> {
@@ -111,12 +147,29 @@ impl VerificationRoom {
     }
 }
 
-/// Moves a room's kept results to where the next room of the workspace looks for them.
+/// Reads fingerprints. If they cannot be read, all files count as changed.
+fn load_fingerprints(path: &Path) -> FileFingerprints {
+    let files = fs::read(path)
+        .ok()
+        .and_then(|bytes| file_records::read_all(&bytes, |record| Some(record.fingerprint)));
+    let files = files.unwrap_or_default().into_iter();
+    files
+        .map(|(path, fingerprint)| (path.into_path(), fingerprint))
+        .collect()
+}
+
+/// Moves a room's results to where the next room of the workspace looks for them.
 pub(super) fn keep_for_next(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
-    replace_with(
-        &folder.join(KEPT_FOLDER),
-        &origin.shadow.dir().join(KEPT_FOLDER),
-    )
+    let last = origin.shadow.dir().join(LAST_RESULTS_FOLDER);
+    remove_all(&last)?;
+    make_folder(&last)?;
+    let is_small = size_of(&folder.join(RESULTS_FOLDER), MAX_REUSED_BYTES) <= MAX_REUSED_BYTES;
+    let reused = [FINGERPRINTS_FILE, RESULTS_FOLDER];
+    for name in reused.iter().filter(|_| is_small).chain([&KEPT_FOLDER]) {
+        // What the next room does not find is copied or built again.
+        let _ = fs::rename(folder.join(name), last.join(name));
+    }
+    Ok(())
 }
 
 fn names_in(folder: &Path) -> Vec<PathBuf> {

@@ -1,0 +1,201 @@
+//! Makes the copy of a folder equal to the folder again, without copying what neither side has changed.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use super::DOING;
+use super::files::{is_folder, remove_all};
+use crate::workspace::error::WorkspaceError;
+use crate::workspace::fingerprint::FileFingerprint;
+use crate::workspace::restore::{OWNER_ACCESS_BITS, is_owner_restricted};
+use crate::workspace::tree_copy::TreeCopy;
+
+/// The fingerprints of files and of their copies. As long as both are the same, the bytes are equal.
+pub(super) type CopiedFiles = BTreeMap<PathBuf, (FileFingerprint, FileFingerprint)>;
+
+/// Copies a folder, or updates its copy. `known` is the result of the last update. Links are not followed.
+pub(super) fn update_copy(
+    original: &Path,
+    copy: &Path,
+    known: &CopiedFiles,
+) -> Result<CopiedFiles, WorkspaceError> {
+    let wanted = entries_below(original);
+    if is_folder(copy) {
+        remove_differing(copy, &wanted, known)?;
+    } else {
+        remove_all(copy)?;
+    }
+    let mut missing = TreeCopy::default();
+    // A folder comes before what is in it.
+    for (path, data) in &wanted {
+        let at = join(copy, path);
+        match at.symlink_metadata() {
+            // With everything in it.
+            Err(_) => missing.copy(&join(original, path), &at)?,
+            Ok(found) if found.is_dir() => {
+                allow_access(&at, &found)?;
+                missing.note_folder(at, data.clone());
+            }
+            Ok(_) => {}
+        }
+    }
+    missing.finish()?;
+    let files = wanted.into_iter().filter(|(_, data)| !data.is_dir());
+    let copied = files.filter_map(|(path, data)| {
+        let of_copy = copy.join(&path).symlink_metadata().ok()?;
+        let fingerprints = (
+            FileFingerprint::from_metadata(&data),
+            FileFingerprint::from_metadata(&of_copy),
+        );
+        Some((path, fingerprints))
+    });
+    Ok(copied.collect())
+}
+
+/// Removes what the original does not have, and files that have changed on either side.
+fn remove_differing(
+    copy: &Path,
+    wanted: &BTreeMap<PathBuf, Metadata>,
+    known: &CopiedFiles,
+) -> Result<(), WorkspaceError> {
+    for (path, found) in entries_below(copy) {
+        let is_same = wanted.get(&path).is_some_and(|data| {
+            let current = || {
+                let of_copy = FileFingerprint::from_metadata(&found);
+                (FileFingerprint::from_metadata(data), of_copy)
+            };
+            match (data.is_dir(), found.is_dir()) {
+                (true, true) => true,
+                (false, false) => known.get(&path) == Some(&current()),
+                _ => false,
+            }
+        });
+        if !is_same {
+            // What was in a removed folder no longer exists.
+            remove_all(&copy.join(path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Everything below a folder, and the folder itself with an empty path.
+fn entries_below(folder: &Path) -> BTreeMap<PathBuf, Metadata> {
+    let mut entries = BTreeMap::new();
+    let mut pending = vec![PathBuf::new()];
+    while let Some(path) = pending.pop() {
+        let Ok(data) = join(folder, &path).symlink_metadata() else {
+            continue;
+        };
+        if data.is_dir() {
+            let names = fs::read_dir(folder.join(&path)).into_iter().flatten();
+            pending.extend(names.flatten().map(|entry| path.join(entry.file_name())));
+        }
+        entries.insert(path, data);
+    }
+    entries
+}
+
+/// An empty path would add a slash, and a link at the folder's place would be followed.
+fn join(folder: &Path, path: &Path) -> PathBuf {
+    if path.as_os_str().is_empty() {
+        folder.to_owned()
+    } else {
+        folder.join(path)
+    }
+}
+
+/// Allows this process to write into a folder, which gets its own permissions at the end.
+fn allow_access(folder: &Path, found: &Metadata) -> Result<(), WorkspaceError> {
+    let mode = found.permissions().mode();
+    if is_owner_restricted(mode) {
+        let permissions = Permissions::from_mode(mode | OWNER_ACCESS_BITS);
+        fs::set_permissions(folder, permissions)
+            .map_err(|error| WorkspaceError::io(DOING, folder, error))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    fn set_modified(path: &Path, at: SystemTime) {
+        fs::File::open(path).unwrap().set_modified(at).unwrap();
+    }
+
+    /// Paths, kinds, permissions and times of folders, and content of files.
+    fn listing(folder: &Path) -> Vec<(PathBuf, u32, String)> {
+        let entries = entries_below(folder).into_iter();
+        let entries = entries.map(|(path, data)| {
+            let at = folder.join(&path);
+            let content = match (data.is_dir(), data.is_symlink()) {
+                (true, _) => format!("{}.{}", data.mtime(), data.mtime_nsec()),
+                (_, true) => fs::read_link(at).unwrap().display().to_string(),
+                _ => fs::read_to_string(at).unwrap(),
+            };
+            (path, data.mode(), content)
+        });
+        entries.collect()
+    }
+
+    #[test]
+    fn copy_is_equal_after_changes_on_both_sides() {
+        let folder = tempfile::tempdir().unwrap();
+        let (original, copy) = (folder.path().join("original"), folder.path().join("copy"));
+        fs::create_dir_all(original.join("lib/empty")).unwrap();
+        fs::create_dir(original.join("read-only")).unwrap();
+        for path in [
+            "same",
+            "lib/written",
+            "lib/changed",
+            "lib/replaced",
+            "read-only/file",
+        ] {
+            fs::write(original.join(path), path).unwrap();
+        }
+        symlink("same", original.join("link")).unwrap();
+        let read_only = Permissions::from_mode(0o555);
+        fs::set_permissions(original.join("read-only"), read_only).unwrap();
+        let earlier = SystemTime::now() - Duration::from_hours(1);
+        for path in ["lib/empty", "lib", "read-only", ""] {
+            set_modified(&original.join(path), earlier);
+        }
+
+        let first = update_copy(&original, &copy, &CopiedFiles::new()).unwrap();
+        assert_eq!(listing(&copy), listing(&original));
+        let inode = copy.join("same").metadata().unwrap().ino();
+
+        // A check writes into the copy, and restores a time.
+        let written = copy.join("lib/written");
+        let modified = written.metadata().unwrap().modified().unwrap();
+        fs::write(&written, "lib/WRITTEN").unwrap();
+        set_modified(&written, modified);
+        fs::write(copy.join("lib/planted"), "").unwrap();
+        fs::remove_dir(copy.join("lib/empty")).unwrap();
+        symlink("/", copy.join("lib/empty")).unwrap();
+        fs::remove_file(copy.join("lib/replaced")).unwrap();
+        fs::create_dir(copy.join("lib/replaced")).unwrap();
+        // A tool is installed again.
+        fs::write(original.join("lib/changed"), "other").unwrap();
+        fs::write(original.join("lib/new"), "new").unwrap();
+        fs::remove_file(original.join("link")).unwrap();
+
+        let second = update_copy(&original, &copy, &first).unwrap();
+        assert_eq!(listing(&copy), listing(&original));
+        assert_eq!(copy.join("same").metadata().unwrap().ino(), inode);
+        // Without what is known, everything is copied.
+        let third = update_copy(&original, &copy, &CopiedFiles::new()).unwrap();
+        assert_eq!(listing(&copy), listing(&original));
+        assert_ne!(copy.join("same").metadata().unwrap().ino(), inode);
+        assert!(second.keys().eq(third.keys()));
+        let writable = Permissions::from_mode(0o755);
+        for folder in [&original, &copy] {
+            fs::set_permissions(folder.join("read-only"), writable.clone()).unwrap();
+        }
+    }
+}
