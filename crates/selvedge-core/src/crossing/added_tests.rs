@@ -1,5 +1,5 @@
 //! Decides whether a run with the attempt's own test files can settle what the original tests alone cannot: a minimum
-//! coverage, or a test that requires a test file for each source file.
+//! coverage, a package whose tests are all new, or a test that requires a test file for each source file.
 
 use std::collections::BTreeSet;
 
@@ -9,6 +9,7 @@ use crate::comparison::message::is_about;
 use crate::comparison::test_regression::{executed_ids, find_unexecuted, ids};
 use crate::guard::Pattern;
 use crate::model::{CheckReport, CheckStatus};
+use selvedge_digest::strip_escapes;
 
 /// Whether a file is a test file that only a test runner loads, by its name. Such a file may be added to the original
 /// tests.
@@ -51,7 +52,9 @@ impl AttemptsTests {
         }) {
             &self.added | &self.edited
         } else if all(|before, check| {
-            fails_by_coverage(before, check) || fails_beside_files(before, check)
+            fails_by_coverage(before, check)
+                || finds_no_tests(check)
+                || fails_beside_files(before, check)
         }) {
             self.added.clone()
         } else {
@@ -67,7 +70,8 @@ pub(super) fn has_settled(
     with_added: &[CheckReport],
 ) -> bool {
     let pairs = with_baseline(baseline, original).zip(with_added);
-    let mut pairs = pairs.filter(|((_, check), _)| named_failures(check).is_some());
+    let must_pass = |check: &CheckReport| named_failures(check).is_some() || finds_no_tests(check);
+    let mut pairs = pairs.filter(|((_, check), _)| must_pass(check));
     pairs.all(|((before, _), now)| before.is_some_and(|before| passes_each_test(before, now)))
 }
 
@@ -91,6 +95,15 @@ fn reports_only_coverage(check: &CheckReport) -> bool {
 fn fails_by_coverage(before: &CheckReport, check: &CheckReport) -> bool {
     static COVERAGE: Pattern = Pattern::new(r"(?i)coverage");
     fails_without_failed_test(before, check) && COVERAGE.is_match(&check.output)
+}
+
+/// Whether no test failed, but a runner that isolates test files (Vitest, Jest) found none in one of several packages:
+/// all tests of a new package are the attempt's.
+fn finds_no_tests(check: &CheckReport) -> bool {
+    static NO_TESTS: Pattern =
+        Pattern::new(r"(?m)(?:^|: )No (?:test files|tests) found, exiting with code 1");
+    let has_failed = check.tests.as_ref().is_none_or(|tests| tests.failed > 0);
+    !has_failed && check.failures.is_empty() && NO_TESTS.is_match(&strip_escapes(&check.output))
 }
 
 /// Whether the only failed tests passed before, and ran in processes or module registries of their own, where an added
@@ -197,6 +210,10 @@ mod tests {
         let low = "coverage threshold for lines (100%) not met";
         assert!(settles(check(&["a", "b"], &[], "jest", low)));
         assert!(settles(check(&["b"], &["a"], "node:test", "")));
+        let no_tests = "No test files found, exiting with code 1";
+        assert!(settles(check(&["a", "b"], &[], "vitest", no_tests)));
+        assert!(settles(check(&["b"], &[], "vitest", no_tests)));
+        assert!(!settles(check(&["b"], &["a"], "pytest", no_tests)));
         // Fails for another reason, has fewer tests, fails with the bug itself, or shares a process
         // between tests.
         assert!(!settles(check(&["a", "b"], &[], "jest", "smoke.sh failed")));
@@ -222,5 +239,10 @@ mod tests {
         let settled = |now| has_settled(&[Some(&before)], &original, &[now]);
         assert!(settled(check(&["a", "b", "c"], &[], "jest", "")));
         assert!(!settled(check(&["b", "c", "d"], &[], "jest", "")));
+        let no_tests = "No tests found, exiting with code 1";
+        let original = [check(&["b"], &[], "jest", no_tests)];
+        let settled = |now| has_settled(&[Some(&before)], &original, &[now]);
+        assert!(settled(check(&["a", "b", "c"], &[], "jest", "")));
+        assert!(!settled(check(&["b", "c"], &[], "jest", "")));
     }
 }

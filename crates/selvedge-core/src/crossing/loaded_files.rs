@@ -134,8 +134,11 @@ impl<'a> BaseProject<'a> {
         configs.retain(|(path, _)| !path.contains("node_modules/") && !self.is_vendored(path));
         let mut seen: BTreeSet<&'a str> = configs.iter().map(|(path, _)| *path).collect();
         let named = self.find_option_files(steps);
+        let users = self.find_users(named.iter().map(|(path, _)| *path));
         for (path, side) in named {
-            if seen.insert(path) && !self.tests.contains(path) {
+            let users = users.get(path).copied().unwrap_or_default();
+            let is_loaded = !self.is_used_source(path, users);
+            if is_loaded && seen.insert(path) && !self.tests.contains(path) {
                 self.load(path, side);
                 configs.push((path, side));
             }
@@ -163,18 +166,33 @@ impl<'a> BaseProject<'a> {
             configs.clear();
             for (path, (side, is_optional)) in found {
                 let users = users.get(path).copied().unwrap_or_default();
-                let is_used = users.tests || users.work || self.product.publishes(path);
                 let is_source = SourceLanguage::from_path(path).is_some();
-                let has_hooks = || HOOKS.is_match(self.text(path).unwrap_or_default());
                 let side = match () {
-                    () if is_source && (is_used || is_optional) && !has_hooks() => continue,
-                    () if is_used => ProjectSide::Shared,
+                    () if self.is_used_source(path, users) => continue,
+                    () if is_source && is_optional && !self.has_hooks(path) => continue,
+                    () if self.is_used(path, users) => ProjectSide::Shared,
                     () => side,
                 };
                 self.load(path, side);
                 configs.push((path, side));
             }
         }
+    }
+
+    /// Whether tests or other sources use a file, or the project publishes it.
+    fn is_used(&self, path: &str, users: FileUsers) -> bool {
+        users.tests || users.work || self.product.publishes(path)
+    }
+
+    /// Whether a file is code of the product: it is used, and defines nothing that only a runner calls.
+    fn is_used_source(&self, path: &str, users: FileUsers) -> bool {
+        SourceLanguage::from_path(path).is_some()
+            && self.is_used(path, users)
+            && !self.has_hooks(path)
+    }
+
+    fn has_hooks(&self, path: &str) -> bool {
+        HOOKS.is_match(self.text(path).unwrap_or_default())
     }
 
     fn load(&mut self, path: &'a str, side: ProjectSide) {
@@ -246,6 +264,10 @@ impl<'a> BaseProject<'a> {
             "/index.ts",
             "/__init__.py",
         ];
+        // `.` and `conf/` are folders, in which a tool looks for its own configuration.
+        if matches!(word, "." | "..") || word.ends_with('/') {
+            return None;
+        }
         let word = word.trim_start_matches("<rootDir>/");
         let word = word
             .trim_start_matches("{toxinidir}/")
@@ -286,7 +308,7 @@ impl<'a> BaseProject<'a> {
             let targets = named.flatten().copied().map(ReferenceTarget::new);
             for target in targets.filter(|target| imports.contains(config, target)) {
                 let takes_all = is_test_code && imports_all_of(text, stem_of(target.path));
-                let has_hooks = HOOKS.is_match(self.text(target.path).unwrap_or_default());
+                let has_hooks = self.has_hooks(target.path);
                 let side = if takes_all && !has_hooks {
                     ProjectSide::Shared
                 } else {

@@ -1363,6 +1363,10 @@ fn sides_configuration_by_reference() {
         ("rspec --options conf/opts", None, "conf/opts", true),
         ("tsc -p conf/strict.json", None, "conf/strict.json", true),
         ("cc -c calc.py", None, "calc.py", false),
+        ("tsc --noEmit -p .", None, "src/index.js", false),
+        ("tsc --noEmit -p ./", None, "src/index.js", false),
+        ("mypy -p calc", None, "calc.py", false),
+        ("pytest -p conf.order", None, "conf/order.py", true),
         ("grep -c x conf/pt.cfg", None, "conf/pt.cfg", false),
         (
             "ruff check",

@@ -21,6 +21,8 @@ static OTHER_HIDDEN: Pattern = Pattern::new(concat!(
 /// The endings of settings that are not hidden.
 static SETTINGS: Pattern =
     Pattern::new(r"(?i)\.(?:ya?ml|toml|json[c5]?|cfg|ini|conf|hcl|xml|properties)$");
+/// What tools lock is data of theirs, no settings: `pnpm-lock.yaml`.
+static LOCKED: Pattern = Pattern::new(r"(?i)[.-]lock(?:file)?(?:\.|$)");
 /// Words of command lines that are no names of tools.
 static GENERAL: Pattern = Pattern::new(
     r"(?i)^(?:.{1,3}|tests?|check|lint|build|install|main|app|server|config|settings|data|package|python3?|node|bash|cargo|make|exec|true|false)$",
@@ -84,6 +86,7 @@ fn is_named_after(name: &str, tools: &BTreeSet<String>) -> bool {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_']))
     };
     SETTINGS.is_match(&name)
+        && !LOCKED.is_match(&name)
         && stem.len() > 3
         && tools
             .iter()
@@ -96,7 +99,8 @@ mod tests {
 
     #[test]
     fn settings_are_named_after_tools() {
-        let tools = BTreeSet::from(["typos".to_owned(), "markdownlint-cli2".to_owned()]);
+        let tools = ["typos", "markdownlint-cli2", "pnpm", "renv"];
+        let tools = BTreeSet::from(tools.map(str::to_owned));
         for name in [
             "typos.toml",
             "_typos.toml",
@@ -111,6 +115,8 @@ mod tests {
             "typesetting.toml",
             "typos",
             "mark.json",
+            "pnpm-lock.yaml",
+            "renv.lock.json",
         ] {
             assert!(!is_named_after(name, &tools), "{name}");
         }
