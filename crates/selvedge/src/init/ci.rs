@@ -143,7 +143,9 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> U
             }
             Some(run) if !adopted.contains(&key) && !selects_tests(&run, purpose, &root) => {
                 let guess = proposal.clone();
-                proposal.step.target = run;
+                let with_all = with_all_packages(&run, &guess.step.target, &at);
+                let narrow = with_all.is_some().then(|| run.clone());
+                proposal.step.target = with_all.unwrap_or(run);
                 proposal.found_in = command.found_in;
                 proposal.is_guess = false;
                 // CI's command may need what only CI has.
@@ -155,6 +157,12 @@ pub(super) fn adopt(files: &RepositoryFiles, proposals: &mut Vec<Proposal>) -> U
                     proposal.add_alternative(installed);
                 }
                 proposal.add_alternative(guess);
+                if let Some(run) = narrow {
+                    let mut narrow = proposal.clone();
+                    narrow.alternatives.clear();
+                    narrow.step.target = run;
+                    proposal.add_alternative(narrow);
+                }
                 adopted.push(key);
             }
             Some(_) | None => uncovered.push(command),
@@ -286,6 +294,38 @@ fn selects_tests(run: &str, purpose: &Purpose, root: &RepositoryDirectory<'_>) -
     let is_folder_of_tests =
         |path: &&str| !root.has(path) && (path.contains("test") || path.contains("spec"));
     !paths.is_empty() && !paths.iter().any(is_folder_of_tests)
+}
+
+/// A command of Cargo or Go that runs with the package at the root only, with all packages as the proposed command: CI
+/// often tests the others in another way.
+fn with_all_packages(run: &str, proposed: &str, at: &RepositoryDirectory<'_>) -> Option<String> {
+    const ALL_IN_CARGO: [&str; 2] = ["--workspace", "--all"];
+    const ALL_IN_GO: &str = "./...";
+    let mut words: Vec<&str> = run.split_whitespace().collect();
+    let has_program = |name: &str| words.iter().any(|word| file_name(word) == name);
+    let mut wanted = proposed.split_whitespace();
+    if has_program("go") && wanted.clone().any(|word| word == ALL_IN_GO) {
+        let root = words.iter().position(|word| matches!(*word, "." | "./"));
+        let names_packages = words.iter().any(|word| word.contains('/'));
+        match root {
+            Some(at) => words[at] = ALL_IN_GO,
+            None if names_packages => return None,
+            None => words.push(ALL_IN_GO),
+        }
+        return Some(words.join(" "));
+    }
+    let all = wanted.find(|word| ALL_IN_CARGO.contains(word))?;
+    let names_all = words.iter().any(|word| ALL_IN_CARGO.contains(word));
+    let has_root_package = || {
+        let manifest: Option<toml::Table> = at.text("Cargo.toml")?.parse().ok();
+        manifest.filter(|manifest| manifest.contains_key("package"))
+    };
+    if names_all || !has_program("cargo") || has_root_package().is_none() {
+        return None;
+    }
+    let end = words.iter().position(|word| *word == "--");
+    words.insert(end.unwrap_or(words.len()), all);
+    Some(words.join(" "))
 }
 
 /// Whether the arguments of `cargo test` contain a part of the names of the tests to run.

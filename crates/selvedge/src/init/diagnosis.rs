@@ -6,13 +6,14 @@ use std::path::Path;
 use selvedge_core::model::{CheckReport, Failure, FailureKind};
 
 /// Parts of lines by which tools report a missing program or package, or a machine that cannot run them.
-const ENVIRONMENT_PROBLEMS: [&str; 30] = [
+const ENVIRONMENT_PROBLEMS: [&str; 31] = [
     "command not found",
     "Command not found",
     // The shell's exit code for a program that it does not find, as make reports it.
     "] Error 127",
     "Failed to spawn:",
     "is not installed",
+    "is not found in your PATH",
     "no such command:",
     "No such command",
     "Missing script",

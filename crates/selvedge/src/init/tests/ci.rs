@@ -843,3 +843,33 @@ fn ci_command_for_a_part_of_the_tests_does_not_replace_the_whole() {
         ],
     );
 }
+
+/// Tests of members would not run otherwise.
+#[test]
+fn commands_of_ci_run_with_all_packages_of_the_workspace() {
+    let workflow = "jobs:\n  test:\n    steps:\n      - run: cargo test --verbose\n      - run: cargo clippy -- -D warnings\n      - run: cargo fmt -- --check\n";
+    let package = "[package]\nname = \"a\"\n[workspace]\nmembers = [\"b\"]\n";
+    check_adopted(
+        &[("Cargo.toml", package), (WORKFLOW, workflow)],
+        &[
+            ".github/workflows/ci.yml: cargo test --verbose --workspace",
+            ".github/workflows/ci.yml: cargo clippy --workspace -- -D warnings",
+            ".github/workflows/ci.yml: cargo fmt --all -- --check",
+        ],
+        &[],
+    );
+    let virtual_root = "[workspace]\nmembers = [\"b\"]\ndefault-members = [\"b\"]\n";
+    let files = [("Cargo.toml", virtual_root), (WORKFLOW, workflow)];
+    let mut adopted = proposals(&files);
+    adopt(&repository(&files), &mut adopted);
+    assert_eq!(adopted[0].step.target, "cargo test --verbose");
+
+    let workflow = "jobs:\n  test:\n    steps:\n      - run: go test -cover .\n";
+    let files = [("go.mod", "module a\n"), (WORKFLOW, workflow)];
+    let mut adopted = proposals(&files);
+    adopt(&repository(&files), &mut adopted);
+    assert_eq!(adopted[0].step.target, "go test -cover ./...");
+    let alternatives = adopted[0].alternatives.iter();
+    let alternatives: Vec<_> = alternatives.map(|it| it.step.target.as_str()).collect();
+    assert_eq!(alternatives, ["go test ./...", "go test -cover ."]);
+}
