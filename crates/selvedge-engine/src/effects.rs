@@ -544,6 +544,7 @@ impl RunContext {
                 .map(|trees| (trees, composed.as_ref().unwrap_or(&trees.start))),
             cache: BaselineCache::new(
                 self.baseline_cache.clone(),
+                tools::installed_id(&self.run_dir),
                 check_env(self.checks.env_allowlist(), &host_env()),
             ),
         };

@@ -31,6 +31,12 @@ pub(crate) fn recorded_files(run_dir: &Path) -> Option<InstalledFiles> {
     ToolManifest::load(&run_dir.join(MANIFEST_FILE))?.complete_files()
 }
 
+/// Identifies the installed files from before the agent; empty if there are none.
+pub(crate) fn installed_id(run_dir: &Path) -> String {
+    let manifest = ToolManifest::load(&run_dir.join(MANIFEST_FILE));
+    manifest.map(|manifest| manifest.id()).unwrap_or_default()
+}
+
 /// Records that checks begin to run: what they write in tool folders is not a change by the agent.
 pub(crate) fn mark_outdated(run_dir: &Path) {
     // Without the marker their writes count as the agent's, and a person decides.

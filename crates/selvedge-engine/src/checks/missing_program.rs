@@ -42,6 +42,12 @@ fn missing_name(line: &str) -> Option<&str> {
     if let Some(name) = PREFIXES.iter().find_map(|it| line.strip_prefix(it)) {
         return Some(name.trim_end_matches('`'));
     }
+    // `[PdmUsageError]: Command 'pytest' is not found in your PATH.`
+    if let Some((_, report)) = line.split_once("Command '")
+        && let Some((name, _)) = report.split_once("' is not found in your PATH")
+    {
+        return Some(name);
+    }
     let (program, report) = line.split_once(": ")?;
     match program.rsplit('/').next()? {
         // A script would be named instead of the shell.
@@ -75,6 +81,10 @@ mod tests {
             ),
             ("Command not found: ruff", Some("ruff")),
             ("bundler: command not found: rspec", Some("rspec")),
+            (
+                "[PdmUsageError]: Command 'pytest' is not found in your PATH.",
+                Some("pytest"),
+            ),
             ("error: no such command: `nextest`\n", Some("nextest")),
             (
                 "> own@1.0.0 test\n> mocha\n\nsh: 1: mocha: not found",

@@ -223,7 +223,11 @@ impl BaseRevision {
             steps,
             limit,
             start: None,
-            cache: BaselineCache::new(outputs, check_env(supervisor.env_allowlist(), &host_env())),
+            cache: BaselineCache::new(
+                outputs,
+                String::new(),
+                check_env(supervisor.env_allowlist(), &host_env()),
+            ),
         };
         let mut baseline = run.run_or_reuse(progress, cancel).await?;
         baseline

@@ -2,8 +2,8 @@
 //! unreadable entries are run again.
 //!
 //! The name of a file is a hash of everything that the result may depend on: the tree, the check, this program's
-//! version, the check's program on disk, and the environment except for variables that differ from terminal to
-//! terminal.
+//! version, the check's program on disk, the installed tools of the workspace, and the environment except for variables
+//! that differ from terminal to terminal.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -51,14 +51,17 @@ const IGNORED_VARIABLE_PREFIXES: [&str; 16] = [
 #[derive(Debug, Clone)]
 pub(crate) struct BaselineCache {
     folder: PathBuf,
+    /// Identifies the tools that are installed in the workspace.
+    installed: String,
     /// The part of our environment that checks see.
     environment: EnvironmentMap,
 }
 
 impl BaselineCache {
-    pub(crate) fn new(folder: PathBuf, environment: EnvironmentMap) -> Self {
+    pub(crate) fn new(folder: PathBuf, installed: String, environment: EnvironmentMap) -> Self {
         Self {
             folder,
+            installed,
             environment,
         }
     }
@@ -128,6 +131,7 @@ impl BaselineCache {
         part(tree.as_str().as_bytes());
         part(&serde_json::to_vec(request).ok()?);
         part(program_fingerprint(line).as_bytes());
+        part(self.installed.as_bytes());
         let lasting = self.environment.iter().filter(|(name, _)| {
             let name = name.to_string_lossy();
             !IGNORED_VARIABLE_PREFIXES

@@ -165,14 +165,12 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
         }
         for path in subjects_in(line) {
             if sandbox.denies(&path, message) {
-                return Some(
-                    format!(
-                        "the sandbox denied access to {}; {}",
-                        path.display(),
-                        way_out("writable")
-                    )
-                    .into(),
-                );
+                let denied = format!("the sandbox denied access to {}", path.display());
+                return Some(if is_of_system(&path) {
+                    denied.into()
+                } else {
+                    format!("{denied}; {}", way_out("writable")).into()
+                });
             }
             if let Some(protected) = sandbox.makes_parents_read_only(&path) {
                 return Some(format!(
@@ -185,6 +183,12 @@ pub(crate) fn diagnose_denial(sandbox: &WorkspaceSandbox, output: &str) -> Optio
         }
     }
     None
+}
+
+/// Whether a path belongs to the operating system: no check should be permitted to change it.
+fn is_of_system(path: &Path) -> bool {
+    const FOLDERS: [&str; 6] = ["/boot", "/dev", "/etc", "/proc", "/sys", "/usr"];
+    FOLDERS.iter().any(|folder| path.starts_with(folder))
 }
 
 /// Whether a line reports that a folder is missing that was to be created, although its parent exists: Node.js reports a

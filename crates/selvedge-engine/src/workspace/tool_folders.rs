@@ -220,6 +220,36 @@ impl ToolManifest {
         Self { folders, files }
     }
 
+    /// Identifies the content of the files; empty if there are none. Python's compiled files do not count, because
+    /// running a tool writes them.
+    pub(crate) fn id(&self) -> String {
+        let is_compiled = |path: &RelativePath| {
+            let mut parts = path.components();
+            parts.any(|part| part.as_os_str() == "__pycache__")
+        };
+        let files = self.files.iter().filter(|(path, _)| !is_compiled(path));
+        let mut listing = Vec::new();
+        for (path, record) in files {
+            let FileFingerprint {
+                mode,
+                size,
+                modified,
+                ..
+            } = record.fingerprint;
+            let content = record.blob.map_or_else(
+                || format!("{size} {}.{}", modified.0, modified.1),
+                |blob| blob.to_string(),
+            );
+            listing.extend_from_slice(path.as_os_str().as_bytes());
+            listing.extend_from_slice(format!("\0{mode:o} {content}\0").as_bytes());
+        }
+        if listing.is_empty() {
+            String::new()
+        } else {
+            BlobId::of(&listing).to_string()
+        }
+    }
+
     /// Returns the files that differ from the manifest. `folders` are the current tool folders.
     pub(crate) fn find_changes(&self, dir: &Path, folders: &[PathBuf]) -> ToolChanges {
         let mut all = self.folders.clone();

@@ -143,6 +143,8 @@ impl VerificationRoom {
         };
         if is_new && is_untouched {
             mounts::record_ignored(origin, &excluded, folder)?;
+        } else if is_new {
+            mounts::inherit_ignored(folder);
         }
         let Some(mounted) = MountedPaths::find(origin, &excluded, folder) else {
             return Ok(None);
@@ -308,9 +310,10 @@ impl VerificationRoom {
             .snapshots
             .survey(self.snapshots.rules(), &HashSet::new())?;
         let has_content = |path: &PathBuf| {
+            let settings = mounts::settings_in(path);
             let entries = fs::read_dir(self.tree().join(path)).into_iter().flatten();
-            let mut names = entries.flatten().map(|entry| entry.file_name());
-            names.any(|name| name != MOUNT_MARKER)
+            let mut names = entries.flatten().map(|entry| path.join(entry.file_name()));
+            names.any(|name| !name.ends_with(MOUNT_MARKER) && Some(&name) != settings.as_ref())
         };
         let tools = self.snapshots.tool_folders_in(&survey.excluded).into_iter();
         let installed: BTreeSet<PathBuf> = tools.filter(has_content).collect();

@@ -49,6 +49,8 @@ pub(crate) struct VerificationRoomMount {
 pub(super) struct MountedPaths {
     places: Vec<PathBuf>,
     tools: BTreeSet<PathBuf>,
+    /// Settings in these folders that have not changed since before the agent. Setups read them, too.
+    settings: Vec<PathBuf>,
     /// Ignored files that no snapshot contains and that have changed since before the agent; they are not mounted.
     pub(super) absent: Vec<PathBuf>,
 }
@@ -74,6 +76,12 @@ impl MountedPaths {
             match reason {
                 ExclusionReason::Cache if tools.contains(path) && !is_self_writing_tool(path) => {
                     mounted.tools.insert(path.clone());
+                    let settings = settings_in(path).into_iter();
+                    let is_unchanged = |path: &PathBuf| {
+                        let before = path.to_str().and_then(|path| recorded.get(path));
+                        before == Some(&metadata_digest(&origin.dir, path))
+                    };
+                    mounted.settings.extend(settings.filter(is_unchanged));
                 }
                 ExclusionReason::TooLarge | ExclusionReason::RepositoryRecords => {}
                 ExclusionReason::IgnoredTooLarge | ExclusionReason::IgnoredTooMuch => {
@@ -133,6 +141,8 @@ impl MountedPaths {
         );
         let is_visible = |path: &Path| !path.ancestors().any(|above| hidden.contains(above));
         mounts.retain(|mount| is_visible(&mount.mount_point));
+        let settings = self.settings.iter().filter(|path| !is_visible(path));
+        mounts.extend(settings.map(|path| read_only(origin.dir.join(path), path.clone())));
         let repository = repository_mounts(origin).into_iter();
         mounts.extend(repository.map(|(source, place)| read_only(source, place)));
         mounts
@@ -163,6 +173,12 @@ impl MountedPaths {
                 // As long as the original, so that snapshots exclude it for the same reason.
                 create_sparse_file(&mount_point, data.len())?;
                 has_created = true;
+            }
+        }
+        for path in &self.settings {
+            let mount_point = tree.join(path);
+            if mount_point.symlink_metadata().is_err() {
+                create_sparse_file(&mount_point, 0)?;
             }
         }
         for (_, place) in repository_mounts(origin) {
@@ -208,6 +224,23 @@ impl MountedPaths {
     }
 }
 
+/// Settings of the user in a folder of installed tools, which no setup creates.
+pub(super) fn settings_in(tool: &Path) -> Option<PathBuf> {
+    let is_of_bundler = tool.file_name() == Some(OsStr::new(".bundle"));
+    is_of_bundler.then(|| tool.join("config"))
+}
+
+/// Takes over what was recorded for the room that contains another one.
+pub(super) fn inherit_ignored(folder: &Path) {
+    // Without it, what snapshots do not contain is absent.
+    if let Some(above) = folder.parent() {
+        let _ = fs::copy(
+            above.join(IGNORED_DIGESTS_FILE),
+            folder.join(IGNORED_DIGESTS_FILE),
+        );
+    }
+}
+
 /// Records the metadata of ignored files that no snapshot contains, before an agent works.
 pub(super) fn record_ignored(
     origin: &Workspace,
@@ -220,11 +253,16 @@ pub(super) fn record_ignored(
             ExclusionReason::IgnoredTooLarge | ExclusionReason::IgnoredTooMuch
         )
     };
-    let digests = excluded.iter().filter(is_recorded).filter_map(|it| {
+    let paths = excluded.iter().filter(is_recorded);
+    let paths = paths.map(|it| it.path.clone());
+    let settings = excluded.iter().filter_map(|it| settings_in(&it.path));
+    let settings = settings.filter(|path| origin.dir.join(path).is_file());
+    let digests = paths.chain(settings).filter_map(|path| {
         // A file whose name is not UTF-8 is not recorded and therefore not mounted.
-        Some((it.path.to_str()?, metadata_digest(&origin.dir, &it.path)))
+        let digest = metadata_digest(&origin.dir, &path);
+        Some((path.to_str()?.to_owned(), digest))
     });
-    let digests: BTreeMap<&str, String> = digests.collect();
+    let digests: BTreeMap<String, String> = digests.collect();
     let path = folder.join(IGNORED_DIGESTS_FILE);
     let bytes = serde_json::to_vec(&digests).unwrap_or_default();
     fs::write(&path, bytes).map_err(|error| WorkspaceError::io(DOING, &path, error))

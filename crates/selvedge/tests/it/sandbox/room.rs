@@ -283,12 +283,20 @@ fn room_resets_caches_of_build_results(fixture: &SandboxFixture) {
     let checks = &result["verification_report"]["crossed"]["checks"];
     assert_eq!(checks[0]["status"], "pass", "{result:#}");
     assert_eq!(fs::read_dir(&cache).unwrap().count(), 1);
-    // Results that were built from committed files are kept for the next run.
-    env.write("test.sh", format!("{cached}test -e built\n"));
-    assert_outcome(
-        &run(fixture, "echo more >> out", &["sh test.sh"]),
-        "verified",
+    // Results that were built from committed files are kept for the next run, without what a check of an attempt wrote.
+    env.write(
+        "test.sh",
+        format!(
+            "marked=$(ls mark)\n{cached}test -e built && grep -q good entry && test ! -e poison || exit 1\n\
+             [ -z \"$marked\" ] || {{ echo bad > entry; echo > poison; }}\n"
+        ),
     );
+    env.commit("Change the check");
+    for _ in 0..2 {
+        let result = run(fixture, "echo > mark", &["sh test.sh"]);
+        assert_outcome(&result, "verified");
+        fs::remove_file(env.work_dir().join("mark")).unwrap();
+    }
 }
 
 fn room_protects_the_workspace_from_checks(fixture: &SandboxFixture) {
@@ -427,6 +435,29 @@ fn room_runs_setup(fixture: &SandboxFixture) {
     assert_outcome(&result, "verified");
 }
 
+/// A setup reads Bundler's settings as they were before the agent.
+fn setup_reads_settings_of_bundler(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write(".gitignore", ".bundle\nvendor\n");
+    env.write("out", "bad\n");
+    env.write(
+        "install.sh",
+        "grep -q vendor .bundle/config && mkdir -p vendor/tool && echo 'grep -q good out' > vendor/tool/run.sh\n",
+    );
+    env.write("selvedge.toml", "[setup]\nrun = \"sh install.sh\"\n");
+    env.write(".bundle/config", "BUNDLE_PATH: vendor\n");
+    env.write("vendor/tool/run.sh", "grep -q good out\n");
+    let work = "echo good > out; echo 'exit  0' > vendor/tool/run.sh";
+    let check = "sh vendor/tool/run.sh";
+    let settings = "echo 'BUNDLE_PATH: vendor/other' > .bundle/config";
+    let result = run(fixture, &format!("{work}; {settings}"), &[check]);
+    assert_outcome(&result, "needs_review");
+    env.write(".bundle/config", "BUNDLE_PATH: vendor\n");
+    env.write("vendor/tool/run.sh", "grep -q good out\n");
+    env.write("out", "bad\n");
+    assert_outcome(&run(fixture, work, &[check]), "verified");
+}
+
 /// Files that checks leave in a room are not in the next run's room, although it may reuse the
 /// room's files.
 fn room_does_not_inherit_files_from_the_last_room(fixture: &SandboxFixture) {
@@ -540,6 +571,7 @@ in_rooms!(
         room_does_not_follow_planted_links,
         room_discards_writes_of_checks,
         room_runs_setup,
+        setup_reads_settings_of_bundler,
     ]
 );
 // Containers do not show what is around the workspace.
