@@ -1,15 +1,14 @@
 //! Makes the copy of a folder equal to the folder again, without copying what neither side has changed.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Metadata, Permissions};
+use std::fs::{self, Metadata};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::DOING;
 use super::files::{is_folder, remove_all};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
-use crate::workspace::restore::{OWNER_ACCESS_BITS, is_owner_restricted};
+use crate::workspace::restore::is_owner_restricted;
 use crate::workspace::tree_copy::TreeCopy;
 
 /// The fingerprints of files and of their copies. As long as both are the same, the bytes are equal.
@@ -34,10 +33,7 @@ pub(super) fn update_copy(
         match at.symlink_metadata() {
             // With everything in it.
             Err(_) => missing.copy(&join(original, path), &at)?,
-            Ok(found) if found.is_dir() => {
-                allow_access(&at, &found)?;
-                missing.note_folder(at, data.clone());
-            }
+            Ok(found) if found.is_dir() => missing.note_folder(at, data.clone()),
             Ok(_) => {}
         }
     }
@@ -67,7 +63,8 @@ fn remove_differing(
                 (FileFingerprint::from_metadata(data), of_copy)
             };
             match (data.is_dir(), found.is_dir()) {
-                (true, true) => true,
+                // What is in a restricted folder may not have been seen, so it is copied again.
+                (true, true) => !is_owner_restricted(found.permissions().mode()),
                 (false, false) => known.get(&path) == Some(&current()),
                 _ => false,
             }
@@ -106,19 +103,9 @@ fn join(folder: &Path, path: &Path) -> PathBuf {
     }
 }
 
-/// Allows this process to write into a folder, which gets its own permissions at the end.
-fn allow_access(folder: &Path, found: &Metadata) -> Result<(), WorkspaceError> {
-    let mode = found.permissions().mode();
-    if is_owner_restricted(mode) {
-        let permissions = Permissions::from_mode(mode | OWNER_ACCESS_BITS);
-        fs::set_permissions(folder, permissions)
-            .map_err(|error| WorkspaceError::io(DOING, folder, error))?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
     use std::os::unix::fs::{MetadataExt, symlink};
     use std::time::{Duration, SystemTime};
 
@@ -149,11 +136,13 @@ mod tests {
         let (original, copy) = (folder.path().join("original"), folder.path().join("copy"));
         fs::create_dir_all(original.join("lib/empty")).unwrap();
         fs::create_dir(original.join("read-only")).unwrap();
+        fs::create_dir(original.join("hidden")).unwrap();
         for path in [
             "same",
             "lib/written",
             "lib/changed",
             "lib/replaced",
+            "hidden/written",
             "read-only/file",
         ] {
             fs::write(original.join(path), path).unwrap();
@@ -176,6 +165,8 @@ mod tests {
         fs::write(&written, "lib/WRITTEN").unwrap();
         set_modified(&written, modified);
         fs::write(copy.join("lib/planted"), "").unwrap();
+        fs::write(copy.join("hidden/written"), "other").unwrap();
+        fs::set_permissions(copy.join("hidden"), Permissions::from_mode(0o000)).unwrap();
         fs::remove_dir(copy.join("lib/empty")).unwrap();
         symlink("/", copy.join("lib/empty")).unwrap();
         fs::remove_file(copy.join("lib/replaced")).unwrap();
