@@ -115,7 +115,7 @@ fn empty_token_file_of_an_interrupted_start_is_filled() {
     std::fs::write(&file, "").unwrap();
     let hub = start();
     for text in ["a.token is empty", "selvedge hub recover-admin --out"] {
-        assert!(hub.stderr().contains(text), "{text}: {}", hub.stderr());
+        hub.wait_for_stderr(text);
     }
     hub.terminate();
     hub.wait();
