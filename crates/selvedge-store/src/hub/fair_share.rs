@@ -119,14 +119,8 @@ impl FairShare {
     }
 
     /// Whether a task of the submitter may be assigned.
-    pub(crate) fn may_run(&self, submitter: i64) -> bool {
+    fn may_run(&self, submitter: i64) -> bool {
         self.load(submitter).is_some()
-    }
-
-    /// The known submitters of which no task may be assigned.
-    pub(crate) fn closed_submitters(&self) -> Vec<i64> {
-        let known = self.submitters.keys().copied();
-        known.filter(|number| !self.may_run(*number)).collect()
     }
 
     /// Chooses at most so many tasks and counts them as running. Ends early after the last known task of a submitter

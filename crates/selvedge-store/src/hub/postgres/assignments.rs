@@ -9,7 +9,6 @@ use std::iter;
 use std::sync::Arc;
 
 use selvedge_core::model::TaskId;
-use selvedge_protocol::ProjectUsage;
 use selvedge_protocol::lease::{LeaseInput, LeaseRules, decide};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
@@ -19,13 +18,13 @@ use super::batch_writer::{BatchDecision, BatchOp, DecideError, WriterConnection}
 use super::changes::SELECT_NOW;
 use super::columns::{self, PostgresColumns, PostgresTaskRow, ROW_COLUMNS};
 use super::peers::NotifyDebouncer;
-use super::projects::{ShareStatements, read_submitter};
+use super::projects::ShareStatements;
 use super::submit::json_labels;
 use super::writes::{BatchWrites, WriteStatements};
 use crate::hub::apply::apply;
 use crate::hub::change::{TaskChange, WriteSet};
 use crate::hub::error::HubStoreError;
-use crate::hub::fair_share::{FairShare, SubmitterQueue};
+use crate::hub::fair_share::{FairShare, Submitter, SubmitterQueue, open_submitters};
 use crate::hub::rows::{Assignment, PollRequest, TaskRecord};
 
 /// Maximum number of tasks that one step of the reaper expires.
@@ -36,29 +35,19 @@ const MAX_CHOICES: usize = 50;
 /// Tolerance beyond all periods. A deadline further ahead was set by a clock that has been set back since.
 const SLACK_MS: i64 = 60_000;
 
-/// The first queued tasks of each submitter that a worker can run; no row is locked. Each submitter that has queued tasks
-/// is found with one step in the index.
+/// The first queued tasks of each of these submitters that a worker can run; no row is locked.
 const WAITING_TASKS: &str = "
-    WITH RECURSIVE waiting_submitter (number) AS (
-        (SELECT submitter_no FROM task WHERE state = 'queued' AND submitter_no > 0 ORDER BY submitter_no LIMIT 1)
-        UNION ALL
-        SELECT (SELECT submitter_no FROM task WHERE state = 'queued' AND submitter_no > number
-                ORDER BY submitter_no LIMIT 1)
-        FROM waiting_submitter WHERE number IS NOT NULL
-    )
-    SELECT s.submitter_no, s.project, w.rank, w.task_no
-    FROM waiting_submitter JOIN submitter s ON s.submitter_no = number, LATERAL (
+    SELECT l.number, w.rank, w.task_no FROM unnest($6::bigint[]) AS l (number), LATERAL (
         SELECT t.rank, t.task_no FROM task t JOIN request r ON r.task_no = t.task_no
-        WHERE t.state = 'queued' AND t.submitter_no = s.submitter_no AND t.labels <@ $1::text::jsonb
+        WHERE t.state = 'queued' AND t.submitter_no = l.number AND t.labels <@ $1::text::jsonb
           AND t.task_no <> ALL($2::bigint[]) AND r.task_id <> ALL($3::uuid[])
           AND ($5::text[] IS NULL OR r.agent IS NULL OR r.agent LIKE 'acp:%' OR r.agent = ANY($5))
-          AND ($6::text[] IS NULL OR r.place IS NULL OR NOT (r.place LIKE '/%' OR r.place LIKE 'file://%')
+          AND ($7::text[] IS NULL OR r.place IS NULL OR NOT (r.place LIKE '/%' OR r.place LIKE 'file://%')
                OR EXISTS (
-                   SELECT 1 FROM unnest($6) folder
+                   SELECT 1 FROM unnest($7) folder
                    WHERE starts_with(regexp_replace(r.place, '^file://', '') || '/', folder || '/')))
         ORDER BY t.rank, t.task_no LIMIT $4) w
-    WHERE ($7::text IS NULL OR s.project = $7) AND s.submitter_no <> ALL($8::bigint[])
-    ORDER BY s.submitter_no, w.rank, w.task_no";
+    ORDER BY l.number, w.rank, w.task_no";
 
 /// Reads and locks chosen tasks that no other hub has locked. The state is compared afterwards: a condition could make the
 /// database search all queued tasks instead of these.
@@ -134,30 +123,13 @@ impl BatchOp for AssignmentWriter {
         link: &WriterConnection<AssignmentStatements>,
         jobs: &[&AssignmentJob],
     ) -> Result<BatchDecision<AssignmentResult, BatchWrites>, DecideError> {
-        let groups = group_requests(jobs);
-        let (client, prepared) = (&link.client, &link.prepared);
-        let first_group = async {
-            let Some((want, takers)) = groups.first() else {
-                return Ok((FairShare::default(), Vec::new()));
-            };
-            let (share, rows) = tokio::join!(
-                biased;
-                prepared.share.load(client),
-                waiting_rows(client, &prepared.waiting, want, slots_of(takers), &[], &[])
-            );
-            Ok::<_, DecideError>((share?, rows?))
-        };
-        // All are sent at once, instead of each after the answer to the one before.
-        let (begun, moment, first_group) = tokio::join!(
+        let (begun, moment) = tokio::join!(
             biased;
-            client.batch_execute("BEGIN"),
-            client.query_one(&prepared.now, &[]),
-            first_group
+            link.client.batch_execute("BEGIN"),
+            link.client.query_one(&link.prepared.now, &[])
         );
         begun?;
         let moment = moment?;
-        let (mut share, rows) = first_group?;
-        let mut prefetched = Some(rows);
         let mut batch = AssignmentBatch {
             connection: link,
             rules: &self.rules,
@@ -180,11 +152,14 @@ impl BatchOp for AssignmentWriter {
                 *swept = batch.expire_due(*quiet).await?;
             }
         }
-        for (want, takers) in &groups {
-            let found = prefetched.take();
-            batch
-                .assign_group(want, takers, found, &mut share, &mut answers)
-                .await?;
+        let groups = group_requests(jobs);
+        if !groups.is_empty() {
+            let (mut share, submitters) = link.prepared.share.load(&link.client, batch.now).await?;
+            for (want, takers) in groups {
+                batch
+                    .assign_group(want, &takers, &mut share, &submitters, &mut answers)
+                    .await?;
+            }
         }
         Ok(BatchDecision {
             answers,
@@ -227,20 +202,18 @@ fn group_requests<'a>(jobs: &[&'a AssignmentJob]) -> Vec<(&'a PollRequest, Reque
     groups
 }
 
-fn slots_of(takers: &RequestGroup<'_>) -> usize {
-    takers.iter().map(|(_, want)| want.slots).sum()
-}
-
-/// The first queued tasks of each submitter that a worker can run, except those that are taken and those of closed
-/// submitters.
-async fn waiting_rows(
+/// The first queued tasks of each of these submitters that a worker can run, except those that are taken.
+async fn waiting_tasks(
     client: &Client,
     waiting: &Statement,
     want: &PollRequest,
     limit: usize,
+    open: &[i64],
     taken: &[i64],
-    closed: &[i64],
-) -> Result<Vec<Row>, DecideError> {
+) -> Result<Vec<SubmitterQueue>, DecideError> {
+    if open.is_empty() {
+        return Ok(Vec::new());
+    }
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let labels = json_labels(&want.labels)?;
     let not: Vec<Uuid> = want
@@ -248,42 +221,30 @@ async fn waiting_rows(
         .iter()
         .map(|task| TaskId::uuid(*task))
         .collect();
-    let values: [&(dyn ToSql + Sync); 8] = [
+    let values: [&(dyn ToSql + Sync); 7] = [
         &labels,
         &taken,
         &not,
         &limit,
         &want.agents,
+        &open,
         &want.folders,
-        &want.project,
-        &closed,
     ];
-    Ok(client.query(waiting, &values).await?)
-}
-
-/// The queues of the submitters that may run another task.
-fn read_queues(rows: &[Row], share: &mut FairShare) -> Result<Vec<SubmitterQueue>, HubStoreError> {
-    let mut queues: Vec<SubmitterQueue> = Vec::new();
-    for row in rows {
-        let mut cells = PostgresColumns::of(row);
-        let submitter = read_submitter(&mut cells)?;
-        let task = (cells.next()?, cells.next()?);
-        let number = submitter.number;
-        match queues.last_mut() {
-            Some(queue) if queue.submitter == number => queue.tasks.push_back(task),
-            _ => {
-                share.add_usage(&submitter, ProjectUsage::default());
-                queues.push(SubmitterQueue {
-                    submitter: number,
-                    tasks: VecDeque::from([task]),
-                    // As many are read as can be assigned.
-                    is_complete: true,
-                });
-            }
+    let mut found: Vec<SubmitterQueue> = Vec::new();
+    for row in &client.query(waiting, &values).await? {
+        let submitter = row.try_get(0)?;
+        let task = (row.try_get(1)?, row.try_get(2)?);
+        match found.last_mut() {
+            Some(queue) if queue.submitter == submitter => queue.tasks.push_back(task),
+            _ => found.push(SubmitterQueue {
+                submitter,
+                tasks: VecDeque::from([task]),
+                // As many are read as can be assigned.
+                is_complete: true,
+            }),
         }
     }
-    queues.retain(|queue| share.may_run(queue.submitter));
-    Ok(queues)
+    Ok(found)
 }
 
 /// Number of tasks that a worker would be given now. Locks nothing.
@@ -293,10 +254,10 @@ pub(super) async fn count_assignable(
 ) -> Result<u64, DecideError> {
     let statements = ShareStatements::prepare_unlocked(client).await?;
     let waiting = client.prepare(WAITING_TASKS).await?;
-    let mut share = statements.load(client).await?;
-    let closed = share.closed_submitters();
-    let rows = waiting_rows(client, &waiting, want, want.slots, &[], &closed).await?;
-    let queues = read_queues(&rows, &mut share)?;
+    let now = client.query_one(SELECT_NOW, &[]).await?.try_get(0)?;
+    let (mut share, submitters) = statements.load(client, now).await?;
+    let open = open_submitters(want, &submitters, &share);
+    let queues = waiting_tasks(client, &waiting, want, want.slots, &open, &[]).await?;
     let chosen = share.choose(queues, want.slots);
     Ok(u64::try_from(chosen.len()).unwrap_or(u64::MAX))
 }
@@ -315,9 +276,9 @@ impl AssignmentBatch<'_> {
     async fn assign_group(
         &mut self,
         want: &PollRequest,
-        takers: &RequestGroup<'_>,
-        mut prefetched: Option<Vec<Row>>,
+        takers: &[(usize, &PollRequest)],
         share: &mut FairShare,
+        submitters: &[Submitter],
         answers: &mut [AssignmentResult],
     ) -> Result<(), DecideError> {
         let mut free: VecDeque<(usize, &str)> = takers
@@ -327,12 +288,8 @@ impl AssignmentBatch<'_> {
         // Tasks that another hub has locked or assigned meanwhile.
         let mut lost = Vec::new();
         for _ in 0..MAX_CHOICES {
-            let rows = match prefetched.take() {
-                Some(rows) => rows,
-                None => self.waiting_rows(want, free.len(), share, &lost).await?,
-            };
-            let queues = read_queues(&rows, share)?;
-            let chosen = share.choose(queues, free.len());
+            let waiting = self.waiting_tasks(want, free.len(), share, submitters, &lost);
+            let chosen = share.choose(waiting.await?, free.len());
             if chosen.is_empty() {
                 return Ok(());
             }
@@ -368,17 +325,18 @@ impl AssignmentBatch<'_> {
     }
 
     /// The first queued tasks of each submitter that the worker can run, except these.
-    async fn waiting_rows(
+    async fn waiting_tasks(
         &self,
         want: &PollRequest,
         limit: usize,
         share: &FairShare,
+        submitters: &[Submitter],
         lost: &[i64],
-    ) -> Result<Vec<Row>, DecideError> {
-        let closed = share.closed_submitters();
+    ) -> Result<Vec<SubmitterQueue>, DecideError> {
+        let open = open_submitters(want, submitters, share);
         let taken = [&self.assigned, lost].concat();
         let (client, prepared) = (&self.connection.client, &self.connection.prepared);
-        waiting_rows(client, &prepared.waiting, want, limit, &taken, &closed).await
+        waiting_tasks(client, &prepared.waiting, want, limit, &open, &taken).await
     }
 
     fn assign(&mut self, found: &Row, worker: &str) -> Result<Option<Assignment>, HubStoreError> {

@@ -213,23 +213,36 @@ const SHARE_PROJECTS: &str = "
 const SHARE_PROJECTS_UNLOCKED: &str =
     "SELECT name, settings, true FROM project WHERE deleted_at IS NULL";
 
-/// The running tasks and the costs of today of all submitters, each in rows of its own.
-fn share_usage_query() -> String {
+/// The submitters that have queued tasks: each is found with one step in the index.
+const SHARE_QUEUED: &str = "
+    WITH RECURSIVE waiting_submitter (number) AS (
+        (SELECT submitter_no FROM task WHERE state = 'queued' AND submitter_no > 0 ORDER BY submitter_no LIMIT 1)
+        UNION ALL
+        SELECT (SELECT submitter_no FROM task WHERE state = 'queued' AND submitter_no > number
+                ORDER BY submitter_no LIMIT 1)
+        FROM waiting_submitter WHERE number IS NOT NULL
+    )
+    SELECT submitter_no, project FROM waiting_submitter JOIN submitter ON submitter_no = number";
+
+const SHARE_COSTS: &str = "
+    SELECT s.submitter_no, s.project, c.micro_usd FROM daily_cost c JOIN submitter s ON s.submitter_no = c.submitter_no
+    WHERE c.day = $1";
+
+fn share_running_query() -> String {
     format!(
-        "SELECT s.submitter_no, s.project, u.running, u.micro_usd FROM (
-             SELECT t.submitter_no, count(*) AS running, 0 AS micro_usd FROM task t
-             WHERE {IS_HELD} AND t.submitter_no > 0 GROUP BY t.submitter_no
-             UNION ALL
-             SELECT c.submitter_no, 0, c.micro_usd FROM daily_cost c
-             WHERE c.day = (extract(epoch FROM now()) * 1000)::bigint / {DAY_MS}) u
-         JOIN submitter s ON s.submitter_no = u.submitter_no"
+        "SELECT s.submitter_no, s.project, held.running FROM (
+             SELECT t.submitter_no, count(*) AS running FROM task t WHERE {IS_HELD} AND t.submitter_no > 0
+             GROUP BY t.submitter_no) held
+         JOIN submitter s ON s.submitter_no = held.submitter_no"
     )
 }
 
 /// Statements that read what the fair share depends on.
 pub(super) struct ShareStatements {
     projects: Statement,
-    usage: Statement,
+    queued: Statement,
+    running: Statement,
+    costs: Statement,
 }
 
 impl ShareStatements {
@@ -244,18 +257,36 @@ impl ShareStatements {
     }
 
     async fn prepare_with(client: &Client, projects: &str) -> Result<Self, Error> {
-        let usage = share_usage_query();
-        let (projects, usage) = tokio::try_join!(client.prepare(projects), client.prepare(&usage))?;
-        Ok(Self { projects, usage })
+        let running = share_running_query();
+        let (projects, queued, running, costs) = tokio::try_join!(
+            client.prepare(projects),
+            client.prepare(SHARE_QUEUED),
+            client.prepare(&running),
+            client.prepare(SHARE_COSTS)
+        )?;
+        Ok(Self {
+            projects,
+            queued,
+            running,
+            costs,
+        })
     }
 
-    /// Reads the projects' limits and what all submitters use. Both statements are sent when this is first polled.
-    pub(super) async fn load(&self, client: &Client) -> Result<FairShare, DecideError> {
+    /// Reads what all submitters use, the projects' limits, and the submitters that have queued tasks.
+    pub(super) async fn load(
+        &self,
+        client: &Client,
+        now: i64,
+    ) -> Result<(FairShare, Vec<Submitter>), DecideError> {
+        let day = now / DAY_MS;
+        let day: [&(dyn ToSql + Sync); 1] = [&day];
         // The locks come first: each statement sees what was committed before it began.
-        let (projects, usage) = tokio::join!(
+        let (projects, queued, running, costs) = tokio::join!(
             biased;
             client.query(&self.projects, &[]),
-            client.query(&self.usage, &[])
+            client.query(&self.queued, &[]),
+            client.query(&self.running, &[]),
+            client.query(&self.costs, &day)
         );
         let mut share = FairShare::default();
         for row in &projects? {
@@ -265,21 +296,35 @@ impl ShareStatements {
             let is_locked: bool = cells.next()?;
             share.add_project(name, is_locked.then_some(settings));
         }
-        for row in &usage? {
+        let mut submitters = Vec::new();
+        for row in &queued? {
+            let submitter = read_submitter(&mut PostgresColumns::of(row))?;
+            share.add_usage(&submitter, ProjectUsage::default());
+            submitters.push(submitter);
+        }
+        for row in &running? {
             let mut cells = PostgresColumns::of(row);
             let submitter = read_submitter(&mut cells)?;
             let usage = ProjectUsage {
                 running: cells.count()?,
+                ..ProjectUsage::default()
+            };
+            share.add_usage(&submitter, usage);
+        }
+        for row in &costs? {
+            let mut cells = PostgresColumns::of(row);
+            let submitter = read_submitter(&mut cells)?;
+            let usage = ProjectUsage {
                 cost_micro_usd: MicroUsd(cells.count()?),
                 ..ProjectUsage::default()
             };
             share.add_usage(&submitter, usage);
         }
-        Ok(share)
+        Ok((share, submitters))
     }
 }
 
-pub(super) fn read_submitter(cells: &mut PostgresColumns<'_>) -> Result<Submitter, HubStoreError> {
+fn read_submitter(cells: &mut PostgresColumns<'_>) -> Result<Submitter, HubStoreError> {
     Ok(Submitter {
         number: cells.next()?,
         project: cells.next()?,
@@ -308,12 +353,10 @@ pub(super) struct AdmissionStatements {
     known: Statement,
 }
 
-/// Settings of projects by name, and whether each was deleted.
-type ProjectStates = HashMap<String, (ProjectSettings, bool)>;
-
 /// The data that decides whether projects accept tasks. Projects without a row have no limits.
 pub(super) struct Admission {
-    projects: ProjectStates,
+    /// Settings, and whether the project was deleted.
+    projects: HashMap<String, (ProjectSettings, bool)>,
     queued: HashMap<String, u64>,
     /// Tasks that exist, of projects that may refuse some, and those that were accepted.
     known: HashSet<Uuid>,
@@ -335,12 +378,12 @@ impl AdmissionStatements {
         })
     }
 
-    /// Reads the settings of the projects of these tasks, and whether each was deleted.
-    pub(super) async fn projects(
+    /// Reads what the projects of these tasks accept.
+    pub(super) async fn load(
         &self,
         client: &Client,
         jobs: &[&NewTask],
-    ) -> Result<ProjectStates, DecideError> {
+    ) -> Result<Admission, DecideError> {
         let mut names: Vec<_> = jobs.iter().map(|job| text(&job.project)).collect();
         names.sort_unstable();
         names.dedup();
@@ -352,16 +395,6 @@ impl AdmissionStatements {
             let settings = parse_settings(cells.next()?)?;
             projects.insert(name, (settings, cells.next()?));
         }
-        Ok(projects)
-    }
-
-    /// Reads what else decides whether their projects accept these tasks.
-    pub(super) async fn load(
-        &self,
-        client: &Client,
-        projects: ProjectStates,
-        jobs: &[&NewTask],
-    ) -> Result<Admission, DecideError> {
         let mut queued = HashMap::new();
         let limited = projects
             .iter()

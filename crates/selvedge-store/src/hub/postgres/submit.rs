@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use selvedge_core::model::TaskId;
 use selvedge_protocol::PLAN_LABEL;
-use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
 use uuid::Uuid;
 
@@ -136,19 +135,11 @@ impl BatchOp for SubmissionWriter {
         link: &WriterConnection<SubmissionStatements>,
         jobs: &[&NewTask],
     ) -> Result<BatchDecision<SubmitOutcome, bool>, DecideError> {
-        let admission = &link.prepared.admission;
-        let (begun, keys, projects) = tokio::join!(
-            biased;
-            link.client.batch_execute("BEGIN"),
-            resolve_keys(link, jobs),
-            admission.projects(&link.client, jobs)
-        );
-        begun?;
+        link.client.batch_execute("BEGIN").await?;
         let KeyAnswers {
             mut answers,
             repeats,
-        } = keys?;
-        let projects = projects?;
+        } = resolve_keys(link, jobs).await?;
         let new: Vec<&NewTask> = jobs
             .iter()
             .zip(&answers)
@@ -157,7 +148,7 @@ impl BatchOp for SubmissionWriter {
         let mut admission = if new.is_empty() {
             None
         } else {
-            Some(admission.load(&link.client, projects, &new).await?)
+            Some(link.prepared.admission.load(&link.client, &new).await?)
         };
         let mut open: Vec<&NewTask> = Vec::new();
         for (job, answer) in jobs.iter().zip(&mut answers) {
@@ -270,8 +261,8 @@ async fn resolve_keys(
         .iter()
         .map(|(_, task, _, hash)| (task.uuid(), hash.as_slice()))
         .unzip();
-    let take: [&(dyn ToSql + Sync); 4] = [&projects, &keys, &hashes, &tasks];
-    let look: [&(dyn ToSql + Sync); 2] = [&projects, &keys];
+    let take: [&(dyn tokio_postgres::types::ToSql + Sync); 4] = [&projects, &keys, &hashes, &tasks];
+    let look: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&projects, &keys];
     let (taken, known) = tokio::join!(
         biased;
         link.client.query(&link.prepared.take_keys, &take),
@@ -374,37 +365,39 @@ async fn insert(
             submitters.2.push(person.as_deref().unwrap_or_default());
         }
     }
-    let values: [&(dyn ToSql + Sync); 3] = [&submitters.0, &submitters.1, &submitters.2];
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+        [&submitters.0, &submitters.1, &submitters.2];
     let add_submitters = &link.prepared.add_submitters;
-    let columns: [&(dyn ToSql + Sync); 20] = [
-        &ids,
-        &projects,
-        &by,
-        &retries,
-        &titles,
-        &agents,
-        &places,
-        &priorities,
-        &labels,
-        &attempts,
-        &bodies,
-        &PRIORITY_STEP_MS,
-        &plans,
-        &subtasks,
-        &actor_tokens,
-        &channels,
-        &actions,
-        &details,
-        &people,
-        &plans_only,
-    ];
-    let (added, rows) = tokio::join!(
-        biased;
-        link.client.execute(add_submitters, &values),
-        link.client.query(&link.prepared.insert, &columns)
-    );
-    added?;
-    Ok(rows?.iter().map(|row| row.get(0)).collect())
+    link.client.execute(add_submitters, &values).await?;
+    let rows = link
+        .client
+        .query(
+            &link.prepared.insert,
+            &[
+                &ids,
+                &projects,
+                &by,
+                &retries,
+                &titles,
+                &agents,
+                &places,
+                &priorities,
+                &labels,
+                &attempts,
+                &bodies,
+                &PRIORITY_STEP_MS,
+                &plans,
+                &subtasks,
+                &actor_tokens,
+                &channels,
+                &actions,
+                &details,
+                &people,
+                &plans_only,
+            ],
+        )
+        .await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 /// Labels as a JSON array without NUL.
