@@ -1,14 +1,15 @@
 //! Copies and removes files and folders of a room.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, DirBuilder, DirEntry};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::DOING;
 use crate::removal;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
+use crate::workspace::restore::is_owner_restricted;
 use crate::workspace::tree_copy::TreeCopy;
 
 pub(super) fn make_folder(path: &Path) -> Result<(), WorkspaceError> {
@@ -78,6 +79,27 @@ pub(super) fn size_of(path: &Path, limit: u64) -> u64 {
         }
     }
     total
+}
+
+/// Removes the folders below one, and itself, that their owner cannot list or change: a check may have hidden a changed
+/// file in them. Returns whether there were any.
+pub(super) fn remove_restricted_folders(folder: &Path) -> Result<bool, WorkspaceError> {
+    let mut has_removed = false;
+    let mut pending = vec![folder.to_owned()];
+    while let Some(folder) = pending.pop() {
+        let Ok(data) = folder.symlink_metadata() else {
+            continue;
+        };
+        if is_owner_restricted(data.permissions().mode()) {
+            remove_all(&folder)?;
+            has_removed = true;
+            continue;
+        }
+        let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+        let is_folder = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+        pending.extend(entries.filter(is_folder).map(|entry| entry.path()));
+    }
+    Ok(has_removed)
 }
 
 /// Returns everything below a folder except for folders, with paths that begin with `name`.

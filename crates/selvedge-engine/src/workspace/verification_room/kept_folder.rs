@@ -4,7 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::files::{copy_files, files_below, is_folder, make_folder, remove_all, size_of};
+use super::files::{
+    copy_files, files_below, is_folder, make_folder, remove_all, remove_restricted_folders, size_of,
+};
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
 
@@ -83,6 +85,7 @@ impl KeptFolder<'_> {
                 has_removed = true;
                 continue;
             }
+            has_removed |= remove_restricted_folders(&at)?;
             for (below, fingerprint) in files_below(&at, path) {
                 if recorded.get(&below) != Some(&fingerprint) {
                     remove_all(&self.written.join(below))?;
@@ -150,4 +153,34 @@ fn is_below_folders(root: &Path, path: &Path, seen: &mut BTreeSet<PathBuf>) -> b
         seen.insert(parent.to_owned());
     }
     is_inside
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn changed_file_in_a_restricted_folder_is_reset() {
+        let folder = tempfile::tempdir().unwrap();
+        let (written, kept) = (folder.path().join("written"), folder.path().join("kept"));
+        fs::create_dir_all(written.join("cache/part")).unwrap();
+        let file = written.join("cache/part/entry");
+        fs::write(&file, "good").unwrap();
+        let (paths, mut recorded) = ([PathBuf::from("cache")], FileFingerprints::new());
+        let folders = KeptFolder {
+            written: &written,
+            kept: &kept,
+        };
+        folders.keep(&paths, u64::MAX, &mut recorded).unwrap();
+        fs::write(&file, "poisoned").unwrap();
+        // Files in it can be opened by their names, but an ordinary user cannot list them.
+        let hidden = Permissions::from_mode(0o111);
+        fs::set_permissions(written.join("cache/part"), hidden).unwrap();
+        assert!(folders.remove_changed(&paths, &recorded).unwrap());
+        folders.restore(&mut recorded).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "good");
+    }
 }
