@@ -35,6 +35,19 @@ pub struct ProjectSettings {
     pub max_cost_micro_usd_per_day_per_submitter: Option<MicroUsd>,
 }
 
+impl ProjectSettings {
+    /// Whether the number of tasks is limited that workers hold.
+    pub const fn limits_running_tasks(&self) -> bool {
+        self.max_running.is_some() || self.max_running_per_submitter.is_some()
+    }
+
+    /// Whether the cost of a day is limited.
+    pub const fn limits_daily_costs(&self) -> bool {
+        self.max_cost_micro_usd_per_day.is_some()
+            || self.max_cost_micro_usd_per_day_per_submitter.is_some()
+    }
+}
+
 /// Creates a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -173,7 +173,7 @@ impl PostgresHub {
             session_is_open(),
             owner_is_valid()
         );
-        let rows = self.rows(&sql, &[&hash.as_slice()]).await?;
+        let rows = self.rows_by_key(&sql, &[&hash.as_slice()]).await?;
         rows.first().map(read_session).transpose()
     }
 

@@ -18,7 +18,7 @@ use tokio_postgres::{Client, Error, Statement};
 use uuid::Uuid;
 
 use super::commit_marker::{last_commit_query, record_commit_query};
-use super::connect::{Connector, is_lost, is_transient};
+use super::connect::{Connector, PlanMode, is_lost, is_transient};
 use crate::fault;
 use crate::hub::error::HubStoreError;
 
@@ -283,7 +283,7 @@ impl<W: BatchOp> BatchWriterTask<W> {
 
     async fn connect(&self) -> Result<WriterConnection<W::Prepared>, Error> {
         let client = self.connector.client().await?;
-        client.batch_execute(FORCE_INDEX_PLANS).await?;
+        client.batch_execute(PlanMode::ByKey.setup()).await?;
         Ok(WriterConnection {
             record_commit: client.prepare(&record_commit_query()).await?,
             prepared: W::prepare(&client).await?,
@@ -347,14 +347,6 @@ impl<W: BatchOp> BatchWriterTask<W> {
         })
     }
 }
-
-/// All rows here are found by key. Plans that were made while a table was empty would scan all of it later.
-const FORCE_INDEX_PLANS: &str = "
-    SET plan_cache_mode = force_generic_plan;
-    SET enable_seqscan = off;
-    SET enable_bitmapscan = off;
-    SET enable_hashjoin = off;
-    SET enable_mergejoin = off";
 
 fn classify_error(error: Error) -> BatchError {
     if is_lost(&error) || error.code().is_none() {

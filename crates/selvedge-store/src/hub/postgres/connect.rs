@@ -26,9 +26,29 @@ const SESSION_SETUP: &str = "
     SET statement_timeout = '60s';
     SET idle_in_transaction_session_timeout = '60s'";
 
-/// Rare statements are planned each time: a plan that was made while a table was empty would scan all of it
-/// later.
-const FORCE_CUSTOM_PLANS: &str = "SET plan_cache_mode = force_custom_plan";
+/// How the statements of a connection are planned.
+#[derive(Clone, Copy)]
+pub(super) enum PlanMode {
+    /// Each time, for rare statements: a plan that was made while a table was empty would scan all of it later.
+    Custom,
+    /// Once, for frequent statements that find all rows by keys: planning takes longer than executing them.
+    ByKey,
+}
+
+impl PlanMode {
+    pub(super) const fn setup(self) -> &'static str {
+        match self {
+            Self::Custom => "SET plan_cache_mode = force_custom_plan",
+            Self::ByKey => {
+                "SET plan_cache_mode = force_generic_plan;
+                 SET enable_seqscan = off;
+                 SET enable_bitmapscan = off;
+                 SET enable_hashjoin = off;
+                 SET enable_mergejoin = off"
+            }
+        }
+    }
+}
 
 /// Creates connections.
 #[derive(Clone)]
@@ -78,7 +98,7 @@ impl Connector {
     }
 
     /// A pool of at most `size` connections.
-    pub(super) fn pool(&self, size: usize) -> Result<Pool, HubStoreError> {
+    pub(super) fn pool(&self, size: usize, plans: PlanMode) -> Result<Pool, HubStoreError> {
         let method = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
@@ -87,10 +107,10 @@ impl Connector {
             None => Manager::from_config(config, NoTls, method),
             Some(tls) => Manager::from_config(config, tls.clone(), method),
         };
-        let set_up = Hook::async_fn(|client, _| {
+        let set_up = Hook::async_fn(move |client, _| {
             Box::pin(async move {
                 let done = client
-                    .batch_execute(&format!("{SESSION_SETUP};{FORCE_CUSTOM_PLANS}"))
+                    .batch_execute(&format!("{SESSION_SETUP};{}", plans.setup()))
                     .await;
                 done.map_err(HookError::Backend)
             })

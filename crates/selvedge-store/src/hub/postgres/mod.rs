@@ -44,7 +44,7 @@ use self::assignments::AssignmentWriter;
 use self::batch_writer::BatchWriter;
 use self::changes::ChangeWriter;
 use self::columns::PostgresColumns;
-use self::connect::{Connector, is_lost};
+use self::connect::{Connector, PlanMode, is_lost};
 use self::peers::NotifyDebouncer;
 use self::submit::SubmissionWriter;
 use super::error::HubStoreError;
@@ -53,8 +53,9 @@ use super::traits::StoreSettings;
 
 /// Number of writers for changes. While one waits for its commit, the other continues.
 const CHANGE_WRITERS: usize = 2;
-/// Number of connections for reads and rare writes.
-const POOL_SIZE: usize = 6;
+/// Number of connections for other statements, and of those for frequent ones that find their rows by keys.
+const POOL_SIZE: usize = 4;
+const KEY_POOL_SIZE: usize = 4;
 
 /// A hub's store in a PostgreSQL database that other hubs may share.
 #[derive(Debug)]
@@ -63,6 +64,7 @@ pub struct PostgresHub {
     claims: BatchWriter<AssignmentWriter>,
     submissions: BatchWriter<SubmissionWriter>,
     pool: Pool,
+    key_pool: Pool,
     database_id: Uuid,
     peer_changes: watch::Receiver<u64>,
     peer_listener: JoinHandle<()>,
@@ -113,7 +115,8 @@ impl PostgresHub {
             changes: (0..CHANGE_WRITERS).map(start_writer).collect(),
             claims: BatchWriter::start(connector.clone(), Arc::new(claims)),
             submissions: BatchWriter::start(connector.clone(), Arc::new(submissions)),
-            pool: connector.pool(POOL_SIZE)?,
+            pool: connector.pool(POOL_SIZE, PlanMode::Custom)?,
+            key_pool: connector.pool(KEY_POOL_SIZE, PlanMode::ByKey)?,
             database_id,
             peer_changes,
             peer_listener: tokio::spawn(peers::run(connector, debouncer, sender)),
@@ -136,19 +139,16 @@ impl PostgresHub {
         sql: &str,
         values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, HubStoreError> {
-        let mut tried = false;
-        loop {
-            let client = self.pool.get().await?;
-            let done = async {
-                client
-                    .query(&client.prepare_cached(sql).await?, values)
-                    .await
-            };
-            match done.await {
-                Err(error) if is_lost(&error) && !tried => tried = true,
-                done => return Ok(done?),
-            }
-        }
+        query_with_retry(&self.pool, sql, values).await
+    }
+
+    /// The same for a frequent statement that finds all rows by keys; its plan is kept.
+    async fn rows_by_key(
+        &self,
+        sql: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, HubStoreError> {
+        query_with_retry(&self.key_pool, sql, values).await
     }
 
     /// The tasks that a statement finds, which reads [`columns::ROW_COLUMNS`].
@@ -162,5 +162,25 @@ impl PostgresHub {
             .iter()
             .map(|row| Ok(columns::read_task_row(&mut PostgresColumns::of(row))?.row));
         records.collect()
+    }
+}
+
+async fn query_with_retry(
+    pool: &Pool,
+    sql: &str,
+    values: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<Row>, HubStoreError> {
+    let mut tried = false;
+    loop {
+        let client = pool.get().await?;
+        let done = async {
+            client
+                .query(&client.prepare_cached(sql).await?, values)
+                .await
+        };
+        match done.await {
+            Err(error) if is_lost(&error) && !tried => tried = true,
+            done => return Ok(done?),
+        }
     }
 }

@@ -272,28 +272,28 @@ impl ShareStatements {
         })
     }
 
-    /// Reads what all submitters use, the projects' limits, and the submitters that have queued tasks.
+    /// Reads the submitters that have queued tasks, the projects' limits, and, where the choice depends on it, what all
+    /// submitters use.
     pub(super) async fn load(
         &self,
         client: &Client,
         now: i64,
     ) -> Result<(FairShare, Vec<Submitter>), DecideError> {
-        let day = now / DAY_MS;
-        let day: [&(dyn ToSql + Sync); 1] = [&day];
         // The locks come first: each statement sees what was committed before it began.
-        let (projects, queued, running, costs) = tokio::join!(
+        let (projects, queued) = tokio::join!(
             biased;
             client.query(&self.projects, &[]),
-            client.query(&self.queued, &[]),
-            client.query(&self.running, &[]),
-            client.query(&self.costs, &day)
+            client.query(&self.queued, &[])
         );
         let mut share = FairShare::default();
+        let (mut is_cost_limited, mut is_running_limited) = (false, false);
         for row in &projects? {
             let mut cells = PostgresColumns::of(row);
             let name: &str = cells.next()?;
             let settings = parse_settings(cells.next()?)?;
             let is_locked: bool = cells.next()?;
+            is_cost_limited |= settings.limits_daily_costs();
+            is_running_limited |= settings.limits_running_tasks();
             share.add_project(name, is_locked.then_some(settings));
         }
         let mut submitters = Vec::new();
@@ -302,23 +302,27 @@ impl ShareStatements {
             share.add_usage(&submitter, ProjectUsage::default());
             submitters.push(submitter);
         }
-        for row in &running? {
-            let mut cells = PostgresColumns::of(row);
-            let submitter = read_submitter(&mut cells)?;
-            let usage = ProjectUsage {
-                running: cells.count()?,
-                ..ProjectUsage::default()
-            };
-            share.add_usage(&submitter, usage);
+        if submitters.len() > 1 || is_running_limited {
+            for row in &client.query(&self.running, &[]).await? {
+                let mut cells = PostgresColumns::of(row);
+                let submitter = read_submitter(&mut cells)?;
+                let usage = ProjectUsage {
+                    running: cells.count()?,
+                    ..ProjectUsage::default()
+                };
+                share.add_usage(&submitter, usage);
+            }
         }
-        for row in &costs? {
-            let mut cells = PostgresColumns::of(row);
-            let submitter = read_submitter(&mut cells)?;
-            let usage = ProjectUsage {
-                cost_micro_usd: MicroUsd(cells.count()?),
-                ..ProjectUsage::default()
-            };
-            share.add_usage(&submitter, usage);
+        if is_cost_limited {
+            for row in &client.query(&self.costs, &[&(now / DAY_MS)]).await? {
+                let mut cells = PostgresColumns::of(row);
+                let submitter = read_submitter(&mut cells)?;
+                let usage = ProjectUsage {
+                    cost_micro_usd: MicroUsd(cells.count()?),
+                    ..ProjectUsage::default()
+                };
+                share.add_usage(&submitter, usage);
+            }
         }
         Ok((share, submitters))
     }

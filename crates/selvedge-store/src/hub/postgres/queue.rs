@@ -157,8 +157,9 @@ impl Queue for PostgresHub {
         Box::pin(async move {
             let rows = self
                 .task_rows_after(
-                    "SELECT l.seq, l.at, l.event FROM request r JOIN log l ON l.task_no = r.task_no
-                     WHERE r.task_id = $1 AND l.seq > $2 ORDER BY l.seq LIMIT $3",
+                    "SELECT seq, at, event FROM log
+                     WHERE task_no = (SELECT task_no FROM request WHERE task_id = $1) AND seq > $2
+                     ORDER BY seq LIMIT $3",
                     task,
                     after,
                     limit,

@@ -22,7 +22,8 @@ impl PostgresHub {
         limit: usize,
     ) -> Result<Vec<Row>, HubStoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.rows(sql, &[&task.uuid(), &int(after), &limit]).await
+        self.rows_by_key(sql, &[&task.uuid(), &int(after), &limit])
+            .await
     }
 }
 
@@ -40,8 +41,9 @@ impl RunRecords for PostgresHub {
         Box::pin(async move {
             let rows = self
                 .task_rows_after(
-                    "SELECT j.seq, j.event FROM request r JOIN journal j ON j.task_no = r.task_no
-                     WHERE r.task_id = $1 AND j.seq > $2 ORDER BY j.seq LIMIT $3",
+                    "SELECT seq, event FROM journal
+                     WHERE task_no = (SELECT task_no FROM request WHERE task_id = $1) AND seq > $2
+                     ORDER BY seq LIMIT $3",
                     task,
                     after,
                     limit,

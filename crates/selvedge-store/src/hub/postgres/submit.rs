@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use selvedge_core::model::TaskId;
 use selvedge_protocol::PLAN_LABEL;
@@ -18,7 +18,7 @@ use super::projects::AdmissionStatements;
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{NewTask, SubmitOutcome};
 use crate::hub::sqlite::columns::damaged;
-use crate::hub::traits::PRIORITY_STEP_MS;
+use crate::hub::traits::{MAX_CACHED_SUBMITTERS, PRIORITY_STEP_MS};
 
 const TAKE_KEYS: &str = "
     INSERT INTO idempotency
@@ -99,6 +99,16 @@ pub(super) struct SubmissionStatements {
     admission: AdmissionStatements,
     add_submitters: Statement,
     insert: Statement,
+    /// Tokens, by project and name, that the connection has committed as submitters: these never change. A database that
+    /// is replaced by an older copy closes the connection.
+    known_submitters: Mutex<HashSet<TokenName>>,
+}
+
+type TokenName = (String, String);
+
+pub(super) struct SubmissionDraft {
+    has_written: bool,
+    new_submitters: Vec<TokenName>,
 }
 
 type IdempotencyKey<'a> = (&'a str, &'a str);
@@ -107,7 +117,7 @@ impl BatchOp for SubmissionWriter {
     type Job = NewTask;
     type Answer = SubmitOutcome;
     type Prepared = SubmissionStatements;
-    type Draft = bool;
+    type Draft = SubmissionDraft;
 
     async fn prepare(client: &Client) -> Result<SubmissionStatements, Error> {
         // Hash joins suit the joins with the parameters: both sides are as small as the batch.
@@ -127,6 +137,7 @@ impl BatchOp for SubmissionWriter {
             admission,
             add_submitters,
             insert,
+            known_submitters: Mutex::default(),
         })
     }
 
@@ -134,7 +145,7 @@ impl BatchOp for SubmissionWriter {
         &self,
         link: &WriterConnection<SubmissionStatements>,
         jobs: &[&NewTask],
-    ) -> Result<BatchDecision<SubmitOutcome, bool>, DecideError> {
+    ) -> Result<BatchDecision<SubmitOutcome, SubmissionDraft>, DecideError> {
         link.client.batch_execute("BEGIN").await?;
         let KeyAnswers {
             mut answers,
@@ -161,6 +172,7 @@ impl BatchOp for SubmissionWriter {
                 Some(_) => release_key(link, job).await?,
             }
         }
+        let new_submitters = add_submitters(link, &open).await?;
         let taken = insert(link, &open).await?;
         for (job, answer) in jobs.iter().zip(&mut answers) {
             if answer.is_some() {
@@ -182,16 +194,19 @@ impl BatchOp for SubmissionWriter {
         }
         Ok(BatchDecision {
             answers: answers.into_iter().flatten().collect(),
-            draft: !taken.is_empty(),
+            draft: SubmissionDraft {
+                has_written: !taken.is_empty(),
+                new_submitters,
+            },
         })
     }
 
     async fn commit(
         &self,
         link: &WriterConnection<SubmissionStatements>,
-        draft: &bool,
+        draft: &SubmissionDraft,
     ) -> Result<(), Error> {
-        if !draft {
+        if !draft.has_written {
             return link.client.batch_execute("COMMIT").await;
         }
         let (marked, committed) = tokio::join!(
@@ -200,6 +215,13 @@ impl BatchOp for SubmissionWriter {
             link.client.batch_execute("COMMIT")
         );
         marked.and(committed)?;
+        let known = link.prepared.known_submitters.lock();
+        let mut known = known.unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_CACHED_SUBMITTERS {
+            known.clear();
+        }
+        known.extend(draft.new_submitters.iter().cloned());
+        drop(known);
         self.notifier.notify();
         Ok(())
     }
@@ -306,6 +328,37 @@ fn known_keys(rows: &[Row]) -> Result<HashMap<IdempotencyKey<'_>, (&[u8], Uuid)>
     each.collect::<Result<_, Error>>().map_err(damaged)
 }
 
+/// Adds the submitters of these tasks that are not known, and returns the tokens among them.
+async fn add_submitters(
+    link: &WriterConnection<SubmissionStatements>,
+    jobs: &[&NewTask],
+) -> Result<Vec<TokenName>, DecideError> {
+    let mut tokens = Vec::new();
+    let mut columns = (Vec::new(), Vec::new(), Vec::new());
+    for job in jobs.iter().filter(|job| !is_plan(job)) {
+        let person = job.person_column()?;
+        if person.is_none() {
+            let token = (job.project.clone(), job.submitted_by.clone());
+            let known = link.prepared.known_submitters.lock();
+            let known = known.unwrap_or_else(PoisonError::into_inner);
+            if known.contains(&token) || tokens.contains(&token) {
+                continue;
+            }
+            tokens.push(token);
+        }
+        columns.0.push(text(&job.project));
+        columns.1.push(text(&job.submitted_by));
+        columns.2.push(person.unwrap_or_default());
+    }
+    if !columns.0.is_empty() {
+        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+            [&columns.0, &columns.1, &columns.2];
+        let add_submitters = &link.prepared.add_submitters;
+        link.client.execute(add_submitters, &values).await?;
+    }
+    Ok(tokens)
+}
+
 /// Inserts the tasks whose ids are free, and returns these ids.
 async fn insert(
     link: &WriterConnection<SubmissionStatements>,
@@ -357,18 +410,6 @@ async fn insert(
         .map(|(action, detail)| (action.as_str(), detail))
         .unzip();
     let plans_only: Vec<bool> = jobs.iter().map(|job| is_plan(job)).collect();
-    let mut submitters = (Vec::new(), Vec::new(), Vec::new());
-    for (job, person) in jobs.iter().zip(&people) {
-        if !is_plan(job) {
-            submitters.0.push(text(&job.project));
-            submitters.1.push(text(&job.submitted_by));
-            submitters.2.push(person.as_deref().unwrap_or_default());
-        }
-    }
-    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
-        [&submitters.0, &submitters.1, &submitters.2];
-    let add_submitters = &link.prepared.add_submitters;
-    link.client.execute(add_submitters, &values).await?;
     let rows = link
         .client
         .query(

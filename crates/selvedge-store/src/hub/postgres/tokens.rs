@@ -190,7 +190,7 @@ impl TokenStore for PostgresHub {
                 "SELECT {TOKEN_COLUMNS} FROM token t WHERE hash = $1 AND {}",
                 token_is_valid()
             );
-            let rows = self.rows(&sql, &[&hash.as_slice()]).await?;
+            let rows = self.rows_by_key(&sql, &[&hash.as_slice()]).await?;
             let first = rows.first().map(PostgresColumns::of);
             first.map(|mut cells| read_token(&mut cells)).transpose()
         })

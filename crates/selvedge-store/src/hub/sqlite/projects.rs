@@ -16,10 +16,7 @@ use crate::hub::projects::{
     refuse_task, settings_json,
 };
 use crate::hub::rows::{NewTask, SubmitOutcome};
-use crate::hub::traits::{ProjectStore, StoreFuture};
-
-/// Maximum number of cached submitters.
-const MAX_CACHED_SUBMITTERS: usize = 10_000;
+use crate::hub::traits::{MAX_CACHED_SUBMITTERS, ProjectStore, StoreFuture};
 
 /// What the writer has read of projects and submitters.
 #[derive(Debug, Default)]
@@ -329,8 +326,7 @@ pub(super) fn load_share(
     let mut is_cost_limited = false;
     for (name, project) in db.projects().all(db)? {
         let settings = &project.settings;
-        is_cost_limited |= settings.max_cost_micro_usd_per_day.is_some()
-            || settings.max_cost_micro_usd_per_day_per_submitter.is_some();
+        is_cost_limited |= settings.limits_daily_costs();
         share.add_project(name, Some(settings.clone()));
     }
     for submitter in queued {
