@@ -30,3 +30,4 @@ pub use journal_state::JournalState;
 pub use known_failures::{excuse_known_failures, find_touched, list_failures};
 pub use rerun::{fails_again, is_old_failure, may_be_flaky, new_failures};
 pub(crate) use unrun_tests::find_stop_reason;
+pub use unrun_tests::find_unrun_reason;

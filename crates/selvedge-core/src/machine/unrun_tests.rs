@@ -5,7 +5,7 @@ use crate::guard::Pattern;
 use crate::model::CheckReport;
 
 /// Why the other tests of a failed check may not have been executed; `None` if its output shows that they were.
-pub(super) fn find_unrun_reason(check: &CheckReport) -> Option<&'static str> {
+pub fn find_unrun_reason(check: &CheckReport) -> Option<&'static str> {
     let Some(tests) = &check.tests else {
         return Some("its output shows no executed test");
     };

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use selvedge_core::machine::find_unrun_reason;
 use selvedge_core::model::{
     CheckReport, CheckStatus, Failure, FailureKind, FailureSource, StepKind,
 };
-use selvedge_digest::strip_escapes;
+use selvedge_digest::{TestSummary, strip_escapes};
 
 use super::diagnosis::{
     EnvironmentProblem, find_environment_problem, find_load_error, is_settings_file, load_errors,
@@ -35,8 +36,8 @@ pub(crate) enum Trial {
         why: String,
         /// Whether its output shows that tests ran, or why they could not be built.
         shows_tests: bool,
-        /// The failures, as `known_failures` of the settings lists them; empty if not all are named, or if tests could
-        /// not be loaded.
+        /// The failures, as `known_failures` of the settings lists them; empty if not all are named, if tests could not
+        /// be loaded, or if the failure may have kept others from running.
         known_failures: Vec<String>,
     },
     /// A command for tests that exited with 0, but nothing shows that it executed any.
@@ -102,17 +103,21 @@ impl Trial {
                     Self::unusable(&problem, report, proposal)
                 } else if shows_failures_of_code(report, &dir) || is_unformatted(report, proposal) {
                     let not_loaded = load_errors(report, &dir);
-                    let why = match not_loaded.first() {
-                        Some(file) if is_test => {
-                            let reason = why("failed");
-                            format!("{reason}; {file} cannot be loaded: fix that first")
+                    let first = not_loaded.first().filter(|_| is_test);
+                    let has_failed = |tests: &&TestSummary| tests.failed > 0;
+                    let tests = report.tests.as_ref().filter(has_failed);
+                    let unrun = tests.and_then(|_| find_unrun_reason(report));
+                    let reason = why("failed");
+                    let (why, known_failures) = match (first, unrun) {
+                        (Some(file), _) => {
+                            let why = format!("{reason}; {file} cannot be loaded: fix that first");
+                            (why, Vec::new())
                         }
-                        _ => why("failed"),
-                    };
-                    let known_failures = if is_test && !not_loaded.is_empty() {
-                        Vec::new()
-                    } else {
-                        known_failures(report, proposal)
+                        (None, Some(unrun)) => {
+                            let why = format!("{reason}; tests may not have run: {unrun}");
+                            (why, Vec::new())
+                        }
+                        (None, None) => (reason, known_failures(report, proposal)),
                     };
                     // `make` reports every failed recipe, with its line of the makefile.
                     let is_build = |failure: &Failure| {

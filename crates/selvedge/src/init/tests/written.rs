@@ -189,6 +189,15 @@ fn known_failures_are_only_ids_of_tests_that_ran() {
     assert_eq!(why, reason);
     let compile = trial("go.mod", "fail", Some(1), "error[E0308]: mismatched types");
     assert_eq!(known_failures_of(&compile), [] as [&str; 0]);
+    let mut stopped = failed_tests(&["a::b"], 5);
+    stopped["output"] = "error: test failed, to rerun pass `--test a`".into();
+    let stopped = trial_of("go.mod", stopped);
+    assert_eq!(known_failures_of(&stopped), [] as [&str; 0]);
+    let Trial::Failed { why, .. } = &stopped else {
+        panic!("{stopped:?}");
+    };
+    let reason = "cargo stopped at the first failing target: add --no-fail-fast";
+    assert!(why.ends_with(reason), "{why}");
 }
 
 #[test]
