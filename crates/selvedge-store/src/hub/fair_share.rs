@@ -52,6 +52,18 @@ pub(crate) struct ChosenTask {
     pub(crate) task: i64,
 }
 
+/// A submitter's next task. The submitter with the fewest running tasks is first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    running: u64,
+    /// The rank and the number of the task.
+    first: (i64, i64),
+    /// The index of the submitter's queue.
+    queue: usize,
+}
+
+type ProjectTurns = BinaryHeap<Reverse<Turn>>;
+
 #[derive(Debug, Default)]
 struct ProjectShare {
     /// `None`: this hub may not assign now, because another hub does.
@@ -125,44 +137,71 @@ impl FairShare {
 
     /// Chooses at most so many tasks and counts them as running. Ends early after the last known task of a submitter
     /// that may have others: which one is next is unknown then.
-    pub(crate) fn choose(&mut self, queues: Vec<SubmitterQueue>, slots: usize) -> Vec<ChosenTask> {
+    pub(crate) fn choose(
+        &mut self,
+        mut queues: Vec<SubmitterQueue>,
+        slots: usize,
+    ) -> Vec<ChosenTask> {
         let mut chosen = Vec::new();
-        let mut queues: HashMap<i64, SubmitterQueue> = queues
-            .into_iter()
-            .map(|queue| (queue.submitter, queue))
-            .collect();
-        let key = |share: &Self, queue: &SubmitterQueue| {
-            let load = share.load(queue.submitter)?;
-            Some(Reverse((load, *queue.tasks.front()?, queue.submitter)))
-        };
-        let mut heap: BinaryHeap<_> = queues
-            .values()
-            .filter_map(|queue| key(self, queue))
-            .collect();
+        let mut turns: HashMap<usize, ProjectTurns> = HashMap::new();
+        for (index, queue) in queues.iter().enumerate() {
+            if let Some((project, turn)) = self.turn_of(queue, index) {
+                turns.entry(project).or_default().push(Reverse(turn));
+            }
+        }
+        let projects = turns
+            .iter()
+            .filter_map(|(project, turns)| self.first_turn(*project, turns, &queues));
+        let mut projects: BinaryHeap<_> = projects.collect();
         while chosen.len() < slots {
-            let Some(Reverse((load, first, submitter))) = heap.pop() else {
+            let Some(Reverse((_, turn, project))) = projects.pop() else {
                 break;
             };
-            let Some(queue) = queues.get_mut(&submitter) else {
-                continue;
+            let (Some(queue), Some(turns)) = (queues.get_mut(turn.queue), turns.get_mut(&project))
+            else {
+                break;
             };
-            // The project may run more tasks now than when the submitter was queued here.
-            if self.load(submitter) != Some(load) {
-                heap.extend(key(self, queue));
-                continue;
-            }
+            turns.pop();
             queue.tasks.pop_front();
-            self.count_running(submitter, 1);
+            self.count_running(queue.submitter, 1);
             chosen.push(ChosenTask {
-                submitter,
-                task: first.1,
+                submitter: queue.submitter,
+                task: turn.first.1,
             });
             if queue.tasks.is_empty() && !queue.is_complete {
                 break;
             }
-            heap.extend(key(self, queue));
+            if let Some((_, turn)) = self.turn_of(queue, turn.queue) {
+                turns.push(Reverse(turn));
+            }
+            projects.extend(self.first_turn(project, turns, &queues));
         }
         chosen
+    }
+
+    /// The project and the turn of a submitter that may run its first task.
+    fn turn_of(&self, queue: &SubmitterQueue, index: usize) -> Option<(usize, Turn)> {
+        let share = self.submitters.get(&queue.submitter)?;
+        self.load(queue.submitter)?;
+        let turn = Turn {
+            running: share.usage.running,
+            first: *queue.tasks.front()?,
+            queue: index,
+        };
+        Some((share.project, turn))
+    }
+
+    /// The first turn of a project's submitters, after the number of the project's running tasks. Only a limit of the
+    /// project can have been reached since a turn was added.
+    fn first_turn(
+        &self,
+        project: usize,
+        turns: &ProjectTurns,
+        queues: &[SubmitterQueue],
+    ) -> Option<Reverse<(u64, Turn, usize)>> {
+        let Reverse(turn) = *turns.peek()?;
+        let (running, _) = self.load(queues.get(turn.queue)?.submitter)?;
+        Some(Reverse((running, turn, project)))
     }
 
     /// No longer counts a chosen task as running, because it was not assigned.

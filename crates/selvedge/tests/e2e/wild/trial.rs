@@ -37,6 +37,8 @@ struct Findings {
 #[derive(Debug, Default, Clone, Copy)]
 struct Times {
     wall: f64,
+    /// The number of runs.
+    runs: f64,
     /// In agents and checks, the first run of each check on a tree.
     work: f64,
     reruns: f64,
@@ -124,6 +126,7 @@ impl Findings {
         let began = Instant::now();
         let out = with_machine(run, env).run();
         self.times.wall += began.elapsed().as_secs_f64() * 1_000.0;
+        self.times.runs += 1.0;
         let result: Value = serde_json::from_str(&out.stdout).unwrap_or_default();
         let outcome = result["outcome"].as_str().unwrap_or("no result");
         self.outcomes.push(outcome.replace('_', " "));
@@ -201,8 +204,16 @@ impl Times {
         }
     }
 
+    fn own(self) -> f64 {
+        self.wall - self.work - self.reruns
+    }
+
     fn own_percent(self) -> f64 {
-        100.0 * (self.wall - self.work - self.reruns) / self.wall
+        100.0 * self.own() / self.wall
+    }
+
+    fn own_seconds_per_run(self) -> f64 {
+        self.own() / 1_000.0 / self.runs
     }
 
     fn reruns_percent(self) -> f64 {
@@ -275,6 +286,7 @@ impl Trial {
                     String::new(),
                     String::new(),
                     String::new(),
+                    String::new(),
                 ]
             }
             Ok(findings) => {
@@ -285,6 +297,7 @@ impl Trial {
                     checks,
                     findings.outcomes.join(", "),
                     format!("{:.1}", times.own_percent()),
+                    format!("{:.2}", times.own_seconds_per_run()),
                     format!("{:.1}", times.reruns_percent()),
                 ]
             }
@@ -313,10 +326,12 @@ pub(super) fn total(trials: &[Trial]) -> String {
     for trial in trials {
         let own = trial.times();
         times.wall += own.wall;
+        times.runs += own.runs;
         times.work += own.work;
         times.reruns += own.reruns;
     }
     let (own, reruns) = (times.own_percent(), times.reruns_percent());
+    let seconds = times.own_seconds_per_run();
     let is_kept = own <= MAX_OWN && reruns <= MAX_RERUNS;
     let verdict = if is_kept {
         "within the limits"
@@ -324,7 +339,7 @@ pub(super) fn total(trials: &[Trial]) -> String {
         "**not within the limits**"
     };
     format!(
-        "| total | {} projects | | | {verdict} | {own:.1} | {reruns:.1} |",
+        "| total | {} projects | | | {verdict} | {own:.1} | {seconds:.2} | {reruns:.1} |",
         trials.len()
     )
 }
