@@ -29,8 +29,6 @@ use super::webhooks::{ClaimedDelivery, DeliveryRecord, DeliveryResult, NewWebhoo
 
 /// The waiting time that one step of priority is worth, in milliseconds.
 pub(crate) const PRIORITY_STEP_MS: i64 = 600_000;
-/// Maximum number of submitters that a writer caches.
-pub(crate) const MAX_CACHED_SUBMITTERS: usize = 10_000;
 
 /// The future result of a store operation.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, HubStoreError>> + Send + 'a>>;

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use selvedge_core::model::TaskId;
 use selvedge_protocol::PLAN_LABEL;
@@ -18,7 +18,7 @@ use super::projects::AdmissionStatements;
 use crate::hub::error::HubStoreError;
 use crate::hub::rows::{NewTask, SubmitOutcome};
 use crate::hub::sqlite::columns::damaged;
-use crate::hub::traits::{MAX_CACHED_SUBMITTERS, PRIORITY_STEP_MS};
+use crate::hub::traits::PRIORITY_STEP_MS;
 
 const TAKE_KEYS: &str = "
     INSERT INTO idempotency
@@ -47,7 +47,8 @@ const ADD_SUBMITTERS: &str = "
                       WHERE s.project = a.project AND s.person = a.person AND s.token_name = a.token_name)
     ORDER BY project, person, name
     ON CONFLICT DO NOTHING";
-/// Inserts the request, the task, the first line of its log, and the entry of the audit log.
+/// Inserts the request, the task, the first line of its log, and the entry of the audit log. Returns whether the
+/// submitter is new.
 const INSERT: &str = "
     WITH requested AS (
         SELECT *, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
@@ -74,6 +75,7 @@ const INSERT: &str = "
                 WHERE s.project = a.project AND s.person = coalesce(a.person, '')
                   AND s.token_name = CASE WHEN a.person IS NULL THEN a.submitted_by ELSE '' END AND NOT a.is_plan)
         FROM taken t JOIN requested a ON a.task_id = t.task_id
+        RETURNING task_no, submitter_no
     ), audited AS (
         INSERT INTO audit (at, project, actor, token_id, channel, action, subject, detail, person)
         SELECT t.created_at, a.project, a.submitted_by, a.actor_token, a.channel, a.action,
@@ -86,7 +88,13 @@ const INSERT: &str = "
     ), log_lines AS (
         INSERT INTO log SELECT task_no, 1, created_at, '{\"type\":\"submitted\"}' FROM taken
     )
-    SELECT task_id FROM taken";
+    SELECT a.task_id, w.submitter_no IS NULL AND NOT a.is_plan
+    FROM waiting w JOIN taken t ON t.task_no = w.task_no JOIN requested a ON a.task_id = t.task_id";
+/// Sets the submitters of tasks that a token has submitted whose submitter was new.
+const SET_SUBMITTERS: &str = "
+    UPDATE task t SET submitter_no = s.submitter_no
+    FROM request r JOIN submitter s ON s.project = r.project AND s.person = '' AND s.token_name = r.submitted_by
+    WHERE r.task_no = t.task_no AND r.task_id = ANY($1::uuid[])";
 
 pub(super) struct SubmissionWriter {
     pub(super) notifier: Arc<NotifyDebouncer>,
@@ -99,16 +107,7 @@ pub(super) struct SubmissionStatements {
     admission: AdmissionStatements,
     add_submitters: Statement,
     insert: Statement,
-    /// Tokens, by project and name, that the connection has committed as submitters: these never change. A database that
-    /// is replaced by an older copy closes the connection.
-    known_submitters: Mutex<HashSet<TokenName>>,
-}
-
-type TokenName = (String, String);
-
-pub(super) struct SubmissionDraft {
-    has_written: bool,
-    new_submitters: Vec<TokenName>,
+    set_submitters: Statement,
 }
 
 type IdempotencyKey<'a> = (&'a str, &'a str);
@@ -117,18 +116,19 @@ impl BatchOp for SubmissionWriter {
     type Job = NewTask;
     type Answer = SubmitOutcome;
     type Prepared = SubmissionStatements;
-    type Draft = SubmissionDraft;
+    type Draft = bool;
 
     async fn prepare(client: &Client) -> Result<SubmissionStatements, Error> {
         // Hash joins suit the joins with the parameters: both sides are as small as the batch.
         client.batch_execute("SET enable_hashjoin = on").await?;
-        let (take_keys, keys, give_back, admission, add_submitters, insert) = tokio::try_join!(
+        let (take_keys, keys, give_back, admission, add_submitters, insert, set_submitters) = tokio::try_join!(
             client.prepare(TAKE_KEYS),
             client.prepare(KEYS),
             client.prepare(RELEASE_KEYS),
             AdmissionStatements::prepare(client),
             client.prepare(ADD_SUBMITTERS),
-            client.prepare(INSERT)
+            client.prepare(INSERT),
+            client.prepare(SET_SUBMITTERS)
         )?;
         Ok(SubmissionStatements {
             take_keys,
@@ -137,7 +137,7 @@ impl BatchOp for SubmissionWriter {
             admission,
             add_submitters,
             insert,
-            known_submitters: Mutex::default(),
+            set_submitters,
         })
     }
 
@@ -145,7 +145,7 @@ impl BatchOp for SubmissionWriter {
         &self,
         link: &WriterConnection<SubmissionStatements>,
         jobs: &[&NewTask],
-    ) -> Result<BatchDecision<SubmitOutcome, SubmissionDraft>, DecideError> {
+    ) -> Result<BatchDecision<SubmitOutcome, bool>, DecideError> {
         link.client.batch_execute("BEGIN").await?;
         let KeyAnswers {
             mut answers,
@@ -172,7 +172,6 @@ impl BatchOp for SubmissionWriter {
                 Some(_) => release_key(link, job).await?,
             }
         }
-        let new_submitters = add_submitters(link, &open).await?;
         let taken = insert(link, &open).await?;
         for (job, answer) in jobs.iter().zip(&mut answers) {
             if answer.is_some() {
@@ -194,19 +193,16 @@ impl BatchOp for SubmissionWriter {
         }
         Ok(BatchDecision {
             answers: answers.into_iter().flatten().collect(),
-            draft: SubmissionDraft {
-                has_written: !taken.is_empty(),
-                new_submitters,
-            },
+            draft: !taken.is_empty(),
         })
     }
 
     async fn commit(
         &self,
         link: &WriterConnection<SubmissionStatements>,
-        draft: &SubmissionDraft,
+        draft: &bool,
     ) -> Result<(), Error> {
-        if !draft.has_written {
+        if !draft {
             return link.client.batch_execute("COMMIT").await;
         }
         let (marked, committed) = tokio::join!(
@@ -215,13 +211,6 @@ impl BatchOp for SubmissionWriter {
             link.client.batch_execute("COMMIT")
         );
         marked.and(committed)?;
-        let known = link.prepared.known_submitters.lock();
-        let mut known = known.unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MAX_CACHED_SUBMITTERS {
-            known.clear();
-        }
-        known.extend(draft.new_submitters.iter().cloned());
-        drop(known);
         self.notifier.notify();
         Ok(())
     }
@@ -328,27 +317,16 @@ fn known_keys(rows: &[Row]) -> Result<HashMap<IdempotencyKey<'_>, (&[u8], Uuid)>
     each.collect::<Result<_, Error>>().map_err(damaged)
 }
 
-/// Adds the submitters of these tasks that are not known, and returns the tokens among them.
+/// Adds the submitters of these tasks.
 async fn add_submitters(
     link: &WriterConnection<SubmissionStatements>,
-    jobs: &[&NewTask],
-) -> Result<Vec<TokenName>, DecideError> {
-    let mut tokens = Vec::new();
+    jobs: impl Iterator<Item = &NewTask>,
+) -> Result<(), DecideError> {
     let mut columns = (Vec::new(), Vec::new(), Vec::new());
-    for job in jobs.iter().filter(|job| !is_plan(job)) {
-        let person = job.person_column()?;
-        if person.is_none() {
-            let token = (job.project.clone(), job.submitted_by.clone());
-            let known = link.prepared.known_submitters.lock();
-            let known = known.unwrap_or_else(PoisonError::into_inner);
-            if known.contains(&token) || tokens.contains(&token) {
-                continue;
-            }
-            tokens.push(token);
-        }
+    for job in jobs {
         columns.0.push(text(&job.project));
         columns.1.push(text(&job.submitted_by));
-        columns.2.push(person.unwrap_or_default());
+        columns.2.push(job.person_column()?.unwrap_or_default());
     }
     if !columns.0.is_empty() {
         let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
@@ -356,7 +334,7 @@ async fn add_submitters(
         let add_submitters = &link.prepared.add_submitters;
         link.client.execute(add_submitters, &values).await?;
     }
-    Ok(tokens)
+    Ok(())
 }
 
 /// Inserts the tasks whose ids are free, and returns these ids.
@@ -410,6 +388,10 @@ async fn insert(
         .map(|(action, detail)| (action.as_str(), detail))
         .unzip();
     let plans_only: Vec<bool> = jobs.iter().map(|job| is_plan(job)).collect();
+    // The names of people change. Those of tokens do not, and they have nearly always submitted before.
+    let of_people = jobs.iter().zip(&people).zip(&plans_only);
+    let of_people = of_people.filter(|((_, person), is_plan)| person.is_some() && !**is_plan);
+    add_submitters(link, of_people.map(|((job, _), _)| *job)).await?;
     let rows = link
         .client
         .query(
@@ -438,7 +420,16 @@ async fn insert(
             ],
         )
         .await?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    let taken: HashSet<Uuid> = rows.iter().map(|row| row.get(0)).collect();
+    let new = rows.iter().filter(|row| row.get(1));
+    let new: Vec<Uuid> = new.map(|row| row.get(0)).collect();
+    if !new.is_empty() {
+        let of_new = jobs.iter().filter(|job| new.contains(&job.task_id.uuid()));
+        add_submitters(link, of_new.copied()).await?;
+        let set_submitters = &link.prepared.set_submitters;
+        link.client.execute(set_submitters, &[&new]).await?;
+    }
+    Ok(taken)
 }
 
 /// Labels as a JSON array without NUL.

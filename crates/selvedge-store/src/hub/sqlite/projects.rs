@@ -16,7 +16,10 @@ use crate::hub::projects::{
     refuse_task, settings_json,
 };
 use crate::hub::rows::{NewTask, SubmitOutcome};
-use crate::hub::traits::{MAX_CACHED_SUBMITTERS, ProjectStore, StoreFuture};
+use crate::hub::traits::{ProjectStore, StoreFuture};
+
+/// Maximum number of cached submitters.
+const MAX_CACHED_SUBMITTERS: usize = 10_000;
 
 /// What the writer has read of projects and submitters.
 #[derive(Debug, Default)]
