@@ -375,3 +375,31 @@ async fn postgres_rejects_changes_of_written_rows() {
     }
     assert_log_replays(store.as_ref(), id).await;
 }
+
+/// As after an older copy of the database was restored while the hub was running.
+#[tokio::test(flavor = "multi_thread")]
+async fn postgres_adds_a_submitter_again_that_is_gone() {
+    if !Postgres::is_available() {
+        return;
+    }
+    let fixture = StoreFixture::postgres();
+    let store = fixture.open().await;
+    store.submit(task(1, 0, &[])).await.unwrap();
+    let StoreFixture::Postgres(url) = &fixture else {
+        unreachable!("it is one")
+    };
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    client
+        .batch_execute("TRUNCATE request, task, log, submitter")
+        .await
+        .unwrap();
+    let new = task(2, 0, &[]);
+    let id = new.task_id;
+    store.submit(new).await.unwrap();
+    let granted = store.assign_tasks(vec![want("w", 1, &[])]).await.unwrap();
+    let granted: Vec<_> = granted.iter().map(|granted| granted.row.task_id).collect();
+    assert_eq!(granted, [id]);
+}
