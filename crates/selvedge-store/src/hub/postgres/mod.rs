@@ -53,9 +53,10 @@ use super::traits::StoreSettings;
 
 /// Number of writers for changes. While one waits for its commit, the other continues.
 const CHANGE_WRITERS: usize = 2;
-/// Number of connections for other statements, and of those for frequent ones that find their rows by keys.
-const POOL_SIZE: usize = 4;
+/// Number of connections for frequent reads that find their rows by keys.
 const KEY_POOL_SIZE: usize = 4;
+/// Number of connections for other reads and rare writes.
+const POOL_SIZE: usize = 4;
 
 /// A hub's store in a PostgreSQL database that other hubs may share.
 #[derive(Debug)]

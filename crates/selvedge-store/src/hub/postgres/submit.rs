@@ -47,8 +47,8 @@ const ADD_SUBMITTERS: &str = "
                       WHERE s.project = a.project AND s.person = a.person AND s.token_name = a.token_name)
     ORDER BY project, person, name
     ON CONFLICT DO NOTHING";
-/// Inserts the request, the task, the first line of its log, and the entry of the audit log. Returns whether the
-/// submitter is new.
+/// Inserts the request, the task, the first line of its log, and the entry of the audit log. Returns the ids of the
+/// inserted tasks, and whether the submitter of each has to be added.
 const INSERT: &str = "
     WITH requested AS (
         SELECT *, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
@@ -90,7 +90,7 @@ const INSERT: &str = "
     )
     SELECT a.task_id, w.submitter_no IS NULL AND NOT a.is_plan
     FROM waiting w JOIN taken t ON t.task_no = w.task_no JOIN requested a ON a.task_id = t.task_id";
-/// Sets the submitters of tasks that a token has submitted whose submitter was new.
+/// Sets the submitters of tasks whose tokens had not submitted before.
 const SET_SUBMITTERS: &str = "
     UPDATE task t SET submitter_no = s.submitter_no
     FROM request r JOIN submitter s ON s.project = r.project AND s.person = '' AND s.token_name = r.submitted_by
@@ -389,9 +389,10 @@ async fn insert(
         .unzip();
     let plans_only: Vec<bool> = jobs.iter().map(|job| is_plan(job)).collect();
     // The names of people change. Those of tokens do not, and they have nearly always submitted before.
-    let of_people = jobs.iter().zip(&people).zip(&plans_only);
-    let of_people = of_people.filter(|((_, person), is_plan)| person.is_some() && !**is_plan);
-    add_submitters(link, of_people.map(|((job, _), _)| *job)).await?;
+    let of_people = jobs
+        .iter()
+        .filter(|job| job.person.is_some() && !is_plan(job));
+    add_submitters(link, of_people.copied()).await?;
     let rows = link
         .client
         .query(

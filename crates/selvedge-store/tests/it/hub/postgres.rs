@@ -388,14 +388,7 @@ async fn postgres_adds_a_submitter_again_that_is_gone() {
     let StoreFixture::Postgres(url) = &fixture else {
         unreachable!("it is one")
     };
-    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
-    client
-        .batch_execute("TRUNCATE request, task, log, submitter")
-        .await
-        .unwrap();
+    Postgres::shared().run_sql(url, "TRUNCATE request, task, log, submitter");
     let new = task(2, 0, &[]);
     let id = new.task_id;
     store.submit(new).await.unwrap();
