@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use selvedge_core::model::TaskId;
+use selvedge_core::model::{Outcome, TaskId};
 use selvedge_protocol::ProgressEvent;
 use selvedge_store::hub::{
     ChangeAnswer, ChangeOutcome, HubStore, HubStoreError, TaskChange, TaskRecord,
@@ -195,9 +195,12 @@ impl Hub {
         let row = &verdict.row;
         if verdict.answer == ChangeAnswer::Applied {
             self.notify_changed(row.task_id);
-            if row.lease.state.is_terminal() {
-                let _ = self.ended.try_send((row.task_id, row.event_seq));
-            }
+        }
+        if verdict.has_begun {
+            self.metrics.record_wait(since_submission(row));
+        }
+        if verdict.has_ended {
+            self.record_ended(row);
         }
         if row.lease.is_held() {
             if let Some(reason) = &row.lease.cancel {
@@ -209,6 +212,13 @@ impl Hub {
             self.sessions.release(row.lease_id());
             self.wake.notify_one();
         }
+    }
+
+    /// Records that a task ended, for figures and statistics.
+    pub(crate) fn record_ended(&self, row: &TaskRecord) {
+        let outcome = row.lease.outcome.map_or("none", Outcome::as_str);
+        self.metrics.record_task(outcome, since_submission(row));
+        let _ = self.ended.try_send((row.task_id, row.event_seq));
     }
 
     /// Records that a token was used, at most once a minute for each.
@@ -243,6 +253,12 @@ impl Hub {
         uses.insert(id, now);
         true
     }
+}
+
+/// The time from a task's submission to its last change.
+fn since_submission(row: &TaskRecord) -> Duration {
+    let millis = u64::try_from(row.updated_at.saturating_sub(row.created_at));
+    Duration::from_millis(millis.unwrap_or(0))
 }
 
 /// Registers a watcher of a task.

@@ -51,12 +51,12 @@ impl Default for HubMetrics {
         );
         registry.register(
             "task_wait_seconds",
-            "Time from the submission of an ended task to its first attempt",
+            "Time from the submission of a task to its first attempt",
             waits.clone(),
         );
         registry.register(
             "task_duration_seconds",
-            "Time from the submission of a task to its verdict, by outcome",
+            "Time from the submission of a task to its end, by outcome",
             tasks.clone(),
         );
         registry.register(
@@ -100,16 +100,13 @@ impl HubMetrics {
         self.commits.observe(took.as_secs_f64());
     }
 
-    /// Records an ended task: how long it waited for its first attempt, if it had one, and for its verdict.
-    pub(crate) fn record_task(
-        &self,
-        outcome: &'static str,
-        waited: Option<Duration>,
-        took: Duration,
-    ) {
-        if let Some(waited) = waited {
-            self.waits.observe(waited.as_secs_f64());
-        }
+    /// Records how long a task waited for its first attempt.
+    pub(crate) fn record_wait(&self, waited: Duration) {
+        self.waits.observe(waited.as_secs_f64());
+    }
+
+    /// Records an ended task.
+    pub(crate) fn record_task(&self, outcome: &'static str, took: Duration) {
         let tasks = self.tasks.get_or_create(&[("outcome", outcome)]);
         tasks.observe(took.as_secs_f64());
     }
@@ -145,7 +142,7 @@ mod tests {
         let metrics = HubMetrics::default();
         metrics.record_request("GET", "/api/v1/tasks/{id}", 404, Duration::from_millis(3));
         metrics.record_commit(Duration::from_millis(2));
-        metrics.record_task("verified", None, Duration::from_secs(70));
+        metrics.record_task("verified", Duration::from_secs(70));
         let text = metrics.to_text();
         for line in [
             "# TYPE selvedge_http_request_duration_seconds histogram",

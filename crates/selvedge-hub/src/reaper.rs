@@ -50,6 +50,9 @@ pub(crate) async fn run(hub: Arc<Hub>) {
                             .iter()
                             .for_each(|worker| hub.sessions.record_lost_lease(worker));
                     }
+                    if row.lease.state.is_terminal() {
+                        hub.record_ended(&row);
+                    }
                     hub.sessions.release(row.lease_id());
                     hub.notify_changed(row.task_id);
                     hub.wake.notify_one();

@@ -1,11 +1,10 @@
 //! Statistics of runs: computed from the journal when a task ends, saved in the store, and recomputed only if
 //! the journal has continued. The dashboard computes the figures over all runs.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use selvedge_core::model::{Outcome, TaskId};
+use selvedge_core::model::TaskId;
 use selvedge_dashboard::stats::RunStats;
 use selvedge_store::hub::{HubStoreError, NewRunStats, RunStatsRow};
 use tokio::sync::mpsc;
@@ -18,8 +17,6 @@ use crate::task_rows::timestamp;
 const WRITE_BATCH: usize = 64;
 /// Maximum number of runs whose statistics are computed before a query of saved statistics.
 const MAX_REFRESHED: usize = 500;
-/// Number of latest tasks whose repeated ends are recognised.
-const MEASURED: usize = 256;
 
 /// The statistics of every run of a project.
 pub(crate) async fn load_all(hub: &Hub, project: &str) -> Result<Vec<RunStats>, HubStoreError> {
@@ -127,49 +124,16 @@ async fn save_stats(hub: &Hub, stats: Vec<NewRunStats>) {
     }
 }
 
-/// Measures how long ended tasks waited and took. Tasks that cannot be read are not counted.
-async fn record_durations(hub: &Hub, tasks: Vec<TaskId>) {
-    let times = match hub.store().task_times(tasks).await {
-        Ok(times) => times,
-        Err(error) => {
-            tracing::warn!(%error, "cannot measure the durations of ended tasks");
-            return;
-        }
-    };
-    for task in times {
-        let since_submission = |at: i64| {
-            let millis = u64::try_from(at.saturating_sub(task.created_at));
-            Duration::from_millis(millis.unwrap_or(0))
-        };
-        let outcome = task.outcome.map_or("none", Outcome::as_str);
-        let waited = task.begun_at.map(since_submission);
-        let took = since_submission(task.updated_at);
-        hub.metrics.record_task(outcome, waited, took);
-    }
-}
-
 /// Computes and saves the statistics of tasks as they end, for as long as the hub lives.
 pub(crate) async fn run(hub: Arc<Hub>) {
     let Some(mut ended) = hub.take_ended_tasks() else {
         return;
     };
     let mut tasks = Vec::new();
-    let mut measured = VecDeque::with_capacity(MEASURED);
     while ended.recv_many(&mut tasks, WRITE_BATCH).await > 0 {
-        let mut new_ends = Vec::new();
-        for (task_id, _) in &tasks {
-            // A worker may send the end of a task again.
-            if !measured.contains(task_id) {
-                if measured.len() == MEASURED {
-                    measured.pop_front();
-                }
-                measured.push_back(*task_id);
-                new_ends.push(*task_id);
-            }
-        }
-        record_durations(&hub, new_ends).await;
         let mut new = Vec::new();
-        for (task_id, event_seq) in tasks.drain(..) {
+        let with_journal = tasks.drain(..).filter(|(_, event_seq)| *event_seq > 0);
+        for (task_id, event_seq) in with_journal {
             // After an error, the statistics are computed on demand.
             if let Ok(Some(stats)) = compute_stats(&hub, task_id).await {
                 new.extend(stats_to_save(task_id, event_seq, &stats));

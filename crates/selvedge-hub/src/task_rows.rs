@@ -71,7 +71,7 @@ pub(crate) fn task_row(view: &TaskView, body: Option<&str>) -> TaskRow {
         retry_of: view.retry_of,
         cancel_reason: lease.cancel.clone(),
         last_event_seq: view.row.event_seq,
-        created_at: timestamp(view.created_at),
+        created_at: timestamp(view.row.created_at),
         updated_at: timestamp(view.row.updated_at),
         parent_task_id: view
             .part_of

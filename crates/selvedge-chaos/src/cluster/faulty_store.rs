@@ -18,8 +18,8 @@ use selvedge_store::hub::{
     NewRunStats, NewSchedule, NewTask, NewWebhook, Overview, PollRequest, Project, ProjectStore,
     ProjectSubmitter, Queue, ReportRow, RevokeOutcome, RunRecords, RunStatsRow, Schedule,
     ScheduleMove, ScheduleStore, SqliteHub, StoreFuture, StoreSettings, SubmitOutcome, TaskAudit,
-    TaskChange, TaskCounts, TaskFilter, TaskPageRequest, TaskRecord, TaskTimes, TaskView,
-    TokenStore, Webhook, WebhookStore,
+    TaskChange, TaskCounts, TaskFilter, TaskPageRequest, TaskRecord, TaskView, TokenStore, Webhook,
+    WebhookStore,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -273,7 +273,6 @@ impl Queue for FaultyStore {
         run_stats(project: String) -> Vec<RunStatsRow>;
         stale_run_stats(project: String, limit: usize) -> Vec<(TaskId, u64)>;
         saved_run_stats(tasks: Vec<TaskId>) -> Vec<(TaskId, String)>;
-        task_times(tasks: Vec<TaskId>) -> Vec<TaskTimes>;
         task_bodies(tasks: Vec<TaskId>) -> Vec<(TaskId, String)>;
         save_run_stats(stats: Vec<NewRunStats>) -> ();
         log(task: TaskId, after: u64, limit: usize) -> Vec<LogLine>;

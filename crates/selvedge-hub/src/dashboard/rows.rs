@@ -34,7 +34,7 @@ pub(super) fn row(view: &TaskView) -> TaskListItem {
         max_attempts: view.row.max_attempts,
         cost: cost_so_far(view),
         tokens: Some((view.cost.tokens_in, view.cost.tokens_out)),
-        created_at: timestamp(view.created_at),
+        created_at: timestamp(view.row.created_at),
         updated_at: timestamp(view.row.updated_at),
         worker: lease.worker.clone(),
         part_of: view.part_of.clone(),

@@ -58,7 +58,7 @@ impl Subtasks {
     pub(super) fn last_verified(&self) -> Option<&TaskView> {
         self.started()
             .filter(|view| outcome(view).is_some_and(unblocks_dependents))
-            .max_by_key(|view| view.created_at)
+            .max_by_key(|view| view.row.created_at)
     }
 
     pub(super) fn nodes(&self) -> Vec<SubtaskNode<'_>> {

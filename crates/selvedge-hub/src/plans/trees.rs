@@ -31,7 +31,7 @@ pub(super) async fn find_base_tree(
     course: &PlanState,
 ) -> Result<Option<BaseTree>, BaseTreeError> {
     let mut finished: Vec<(&str, &TaskView)> = course.subtasks.named().collect();
-    finished.sort_by_key(|(_, view)| view.created_at);
+    finished.sort_by_key(|(_, view)| view.row.created_at);
     if course.subtasks.task.repository.is_none() {
         return Ok(tree_to_restore(hub, finished.last().map(|(_, view)| *view)).await?);
     }
@@ -78,7 +78,7 @@ pub(super) async fn plan_start_tree(
     course: &PlanState,
 ) -> Result<Option<TreeId>, HubStoreError> {
     let mut begun: Vec<&TaskView> = course.subtasks.started().collect();
-    begun.sort_by_key(|view| view.created_at);
+    begun.sort_by_key(|view| view.row.created_at);
     for view in begun {
         let state = load_state(hub, view.row.task_id).await?;
         let tree = start_tree(&state);

@@ -143,6 +143,8 @@ impl ChangeApplier<'_> {
         let decision = decide(&self.row.lease, input, self.now, self.rules)
             .map_err(|refusal| refusal_answer(refusal, self.row.lease.state))?;
         self.written.row |= decision.lease != self.row.lease;
+        self.written.has_ended |=
+            decision.lease.state.is_terminal() && !self.row.lease.state.is_terminal();
         let (mut cut_off, mut has_expired) = (None, false);
         for event in decision.events {
             self.row.log_seq += 1;

@@ -87,6 +87,10 @@ pub struct ChangeOutcome {
     pub answer: ChangeAnswer,
     /// The task after the change.
     pub row: TaskRecord,
+    /// Whether the change began the first attempt.
+    pub has_begun: bool,
+    /// Whether the change ended the task.
+    pub has_ended: bool,
 }
 
 /// Whether a change counts.
@@ -139,4 +143,13 @@ pub struct WriteSet {
     pub audit: Option<TaskAudit>,
     /// Whether the task's row changed.
     pub row: bool,
+    /// Whether the task ended.
+    pub has_ended: bool,
+}
+
+impl WriteSet {
+    /// Whether the first attempt begins.
+    pub(crate) fn begins_first_attempt(&self) -> bool {
+        self.begun.iter().any(|(attempt, _)| *attempt == 1)
+    }
 }

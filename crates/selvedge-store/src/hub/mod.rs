@@ -45,7 +45,7 @@ pub use schedules::{NewSchedule, Schedule, ScheduleFiring, ScheduleMove};
 pub use sqlite::SqliteHub;
 pub use task_queries::{
     CheckCondition, FindingCondition, NewRunStats, RunStatsFilter, RunStatsRow, StateAndOutcome,
-    TaskCounts, TaskFilter, TaskPageRequest, TaskSortOrder, TaskTimes,
+    TaskCounts, TaskFilter, TaskPageRequest, TaskSortOrder,
 };
 pub use traits::{
     AuditStore, BlobStore, DatabaseStatus, HubStore, Peers, ProjectStore, Queue, RunRecords,

@@ -98,7 +98,9 @@ pub struct TaskRecord {
     pub max_attempts: u32,
     /// The reason of the outcome, or of the last lost lease until the next attempt begins, in one line.
     pub reason: Option<String>,
-    /// Milliseconds since 1970.
+    /// When it was submitted, in milliseconds since 1970.
+    pub created_at: i64,
+    /// When it changed last, in milliseconds since 1970.
     pub updated_at: i64,
 }
 
@@ -147,8 +149,6 @@ pub struct TaskView {
     pub priority: u8,
     /// The labels that a worker must offer.
     pub labels: Vec<String>,
-    /// Milliseconds since 1970.
-    pub created_at: i64,
     /// Its cost so far.
     pub cost: LedgerTotal,
 }

@@ -183,21 +183,6 @@ pub struct RunStatsRow {
     pub saved: Option<(u64, String)>,
 }
 
-/// When a task was submitted, began and ended, in milliseconds since 1970.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskTimes {
-    /// The task's id.
-    pub task_id: TaskId,
-    /// Its outcome, if it has one.
-    pub outcome: Option<Outcome>,
-    /// When it was submitted.
-    pub created_at: i64,
-    /// When its first attempt began.
-    pub begun_at: Option<i64>,
-    /// When it changed last: if it has ended, when it did.
-    pub updated_at: i64,
-}
-
 /// Statistics to save: task, last included event of its journal, and body.
 pub type NewRunStats = (TaskId, u64, String);
 

@@ -22,9 +22,7 @@ use super::rows::{
     NewTask, Overview, PollRequest, ReportRow, SubmitOutcome, TaskRecord, TaskView,
 };
 use super::schedules::{NewSchedule, Schedule, ScheduleMove};
-use super::task_queries::{
-    NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest, TaskTimes,
-};
+use super::task_queries::{NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest};
 use super::webhooks::{ClaimedDelivery, DeliveryRecord, DeliveryResult, NewWebhook, Webhook};
 
 /// The waiting time that one step of priority is worth, in milliseconds.
@@ -82,8 +80,6 @@ pub trait Queue: Send + Sync {
     -> StoreFuture<'_, Vec<(TaskId, u64)>>;
     /// The saved statistics of these tasks that include the whole journal.
     fn saved_run_stats(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>>;
-    /// The times of the given tasks.
-    fn task_times(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<TaskTimes>>;
     /// The given tasks as they were submitted.
     fn task_bodies(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>>;
     /// Saves statistics of runs, replacing those of shorter journals. They can be recomputed.

@@ -4,7 +4,7 @@
 //! Invariant: a row is read by the statement that locks it, so that no assignment is decided on outdated
 //! data.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::iter;
 use std::sync::Arc;
 
@@ -37,16 +37,16 @@ const SLACK_MS: i64 = 60_000;
 
 /// The first queued tasks of each of these submitters that a worker can run; no row is locked.
 const WAITING_TASKS: &str = "
-    SELECT l.number, w.rank, w.task_no FROM unnest($6::bigint[]) AS l (number), LATERAL (
+    SELECT l.number, w.rank, w.task_no FROM unnest($1::bigint[], $2::bigint[]) AS l (number, tasks), LATERAL (
         SELECT t.rank, t.task_no FROM task t JOIN request r ON r.task_no = t.task_no
-        WHERE t.state = 'queued' AND t.submitter_no = l.number AND t.labels <@ $1::text::jsonb
-          AND t.task_no <> ALL($2::bigint[]) AND r.task_id <> ALL($3::uuid[])
+        WHERE t.state = 'queued' AND t.submitter_no = l.number AND t.labels <@ $3::text::jsonb
+          AND r.task_id <> ALL($4::uuid[])
           AND ($5::text[] IS NULL OR r.agent IS NULL OR r.agent LIKE 'acp:%' OR r.agent = ANY($5))
-          AND ($7::text[] IS NULL OR r.place IS NULL OR NOT (r.place LIKE '/%' OR r.place LIKE 'file://%')
+          AND ($6::text[] IS NULL OR r.place IS NULL OR NOT (r.place LIKE '/%' OR r.place LIKE 'file://%')
                OR EXISTS (
-                   SELECT 1 FROM unnest($7) folder
+                   SELECT 1 FROM unnest($6) folder
                    WHERE starts_with(regexp_replace(r.place, '^file://', '') || '/', folder || '/')))
-        ORDER BY t.rank, t.task_no LIMIT $4) w
+        ORDER BY t.rank, t.task_no LIMIT l.tasks) w
     ORDER BY l.number, w.rank, w.task_no";
 
 /// Reads and locks chosen tasks that no other hub has locked. The state is compared afterwards: a condition could make the
@@ -135,7 +135,7 @@ impl BatchOp for AssignmentWriter {
             rules: &self.rules,
             now: moment.get(0),
             writes: BatchWrites::default(),
-            assigned: Vec::new(),
+            taken: TakenTasks::new(),
             is_expired_done: false,
         };
         let mut answers: Vec<AssignmentResult> = jobs
@@ -173,7 +173,7 @@ impl BatchOp for AssignmentWriter {
         draft: &BatchWrites,
     ) -> Result<(), Error> {
         draft.commit(link, &link.prepared.writes).await?;
-        if !draft.rows.is_empty() {
+        if draft.changes_tasks() {
             self.notifier.notify();
         }
         Ok(())
@@ -202,49 +202,60 @@ fn group_requests<'a>(jobs: &[&'a AssignmentJob]) -> Vec<(&'a PollRequest, Reque
     groups
 }
 
-/// The first queued tasks of each of these submitters that a worker can run, except those that are taken.
+/// The first queued tasks of each of these submitters that a worker can run, at most `limit` of each, except those that
+/// are taken.
 async fn waiting_tasks(
     client: &Client,
     waiting: &Statement,
     want: &PollRequest,
     limit: usize,
     open: &[i64],
-    taken: &[i64],
+    taken: &TakenTasks,
 ) -> Result<Vec<SubmitterQueue>, DecideError> {
     if open.is_empty() {
         return Ok(Vec::new());
     }
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    // Taken tasks are read as well: comparing each task with all of them would take longer.
+    let limits: Vec<usize> = open
+        .iter()
+        .map(|submitter| limit + taken.get(submitter).map_or(0, HashSet::len))
+        .collect();
+    let sql_limits: Vec<i64> = limits
+        .iter()
+        .map(|limit| i64::try_from(*limit).unwrap_or(i64::MAX))
+        .collect();
     let labels = json_labels(&want.labels)?;
     let not: Vec<Uuid> = want
         .excluded
         .iter()
         .map(|task| TaskId::uuid(*task))
         .collect();
-    let values: [&(dyn ToSql + Sync); 7] = [
-        &labels,
-        &taken,
-        &not,
-        &limit,
-        &want.agents,
+    let values: [&(dyn ToSql + Sync); 6] = [
         &open,
+        &sql_limits,
+        &labels,
+        &not,
+        &want.agents,
         &want.folders,
     ];
-    let mut found: Vec<SubmitterQueue> = Vec::new();
+    let mut found: HashMap<i64, VecDeque<(i64, i64)>> = HashMap::with_capacity(open.len());
     for row in &client.query(waiting, &values).await? {
-        let submitter = row.try_get(0)?;
         let task = (row.try_get(1)?, row.try_get(2)?);
-        match found.last_mut() {
-            Some(queue) if queue.submitter == submitter => queue.tasks.push_back(task),
-            _ => found.push(SubmitterQueue {
-                submitter,
-                tasks: VecDeque::from([task]),
-                // As many are read as can be assigned.
-                is_complete: true,
-            }),
-        }
+        found.entry(row.try_get(0)?).or_default().push_back(task);
     }
-    Ok(found)
+    let queue = |(submitter, limit): (&i64, usize)| {
+        let mut tasks = found.remove(submitter)?;
+        let is_complete = tasks.len() < limit;
+        if let Some(taken) = taken.get(submitter) {
+            tasks.retain(|(_, task)| !taken.contains(task));
+        }
+        Some(SubmitterQueue {
+            submitter: *submitter,
+            tasks,
+            is_complete,
+        })
+    };
+    Ok(open.iter().zip(limits).filter_map(queue).collect())
 }
 
 /// Number of tasks that a worker would be given now. Locks nothing.
@@ -257,18 +268,22 @@ pub(super) async fn count_assignable(
     let now = client.query_one(SELECT_NOW, &[]).await?.try_get(0)?;
     let (mut share, submitters) = statements.load(client, now).await?;
     let open = open_submitters(want, &submitters, &share);
-    let queues = waiting_tasks(client, &waiting, want, want.slots, &open, &[]).await?;
+    let nothing = TakenTasks::new();
+    let queues = waiting_tasks(client, &waiting, want, want.slots, &open, &nothing).await?;
     let chosen = share.choose(queues, want.slots);
     Ok(u64::try_from(chosen.len()).unwrap_or(u64::MAX))
 }
+
+/// Numbers of tasks by submitter.
+type TakenTasks = HashMap<i64, HashSet<i64>>;
 
 struct AssignmentBatch<'a> {
     connection: &'a WriterConnection<AssignmentStatements>,
     rules: &'a LeaseRules,
     now: i64,
     writes: BatchWrites,
-    /// Numbers of the tasks that this transaction has assigned.
-    assigned: Vec<i64>,
+    /// Tasks that this transaction has assigned, or that another hub had locked or assigned.
+    taken: TakenTasks,
     is_expired_done: bool,
 }
 
@@ -285,23 +300,29 @@ impl AssignmentBatch<'_> {
             .iter()
             .flat_map(|(job, want)| iter::repeat_n((*job, want.worker.as_str()), want.slots))
             .collect();
-        // Tasks that another hub has locked or assigned meanwhile.
-        let mut lost = Vec::new();
-        for _ in 0..MAX_CHOICES {
-            let waiting = self.waiting_tasks(want, free.len(), share, submitters, &lost);
-            let chosen = share.choose(waiting.await?, free.len());
+        for round in 0..MAX_CHOICES {
+            let open = open_submitters(want, submitters, share);
+            // The choice is usually almost even among submitters.
+            let even = free.len() / open.len().max(1);
+            let limit = ((even + even / 8 + 4) << round.min(16)).min(free.len());
+            let (client, prepared) = (&self.connection.client, &self.connection.prepared);
+            let (waiting, taken) = (&prepared.waiting, &self.taken);
+            let queues = waiting_tasks(client, waiting, want, limit, &open, taken).await?;
+            let is_complete = queues.iter().all(|queue| queue.is_complete);
+            let chosen = share.choose(queues, free.len());
             if chosen.is_empty() {
                 return Ok(());
             }
             let numbers: Vec<i64> = chosen.iter().map(|choice| choice.task).collect();
-            let (client, prepared) = (&self.connection.client, &self.connection.prepared);
             let rows = client.query(&prepared.chosen, &[&numbers]).await?;
             let mut found = HashMap::with_capacity(rows.len());
             for row in &rows {
                 found.insert(row.try_get::<_, i64>(0)?, row);
             }
-            let before = lost.len();
+            let mut has_lost = false;
             for choice in chosen {
+                let taken = self.taken.entry(choice.submitter).or_default();
+                taken.insert(choice.task);
                 let taker = free.front().copied();
                 let granted = match (found.get(&choice.task), taker) {
                     (Some(row), Some((_, worker))) => self.assign(row, worker)?,
@@ -313,30 +334,16 @@ impl AssignmentBatch<'_> {
                         all.push(granted);
                     }
                 } else {
+                    // Another hub has locked or assigned it.
                     share.undo_choice(choice);
-                    lost.push(choice.task);
+                    has_lost = true;
                 }
             }
-            if lost.len() == before || free.is_empty() {
+            if free.is_empty() || (is_complete && !has_lost) {
                 return Ok(());
             }
         }
         Ok(())
-    }
-
-    /// The first queued tasks of each submitter that the worker can run, except these.
-    async fn waiting_tasks(
-        &self,
-        want: &PollRequest,
-        limit: usize,
-        share: &FairShare,
-        submitters: &[Submitter],
-        lost: &[i64],
-    ) -> Result<Vec<SubmitterQueue>, DecideError> {
-        let open = open_submitters(want, submitters, share);
-        let taken = [&self.assigned, lost].concat();
-        let (client, prepared) = (&self.connection.client, &self.connection.prepared);
-        waiting_tasks(client, &prepared.waiting, want, limit, &open, &taken).await
     }
 
     fn assign(&mut self, found: &Row, worker: &str) -> Result<Option<Assignment>, HubStoreError> {
@@ -350,7 +357,7 @@ impl AssignmentBatch<'_> {
         let Ok(decision) = decide(&row.lease, input, self.now, self.rules) else {
             return Ok(None);
         };
-        row.lease = decision.lease;
+        let state_before = std::mem::replace(&mut row.lease, decision.lease).state;
         row.entry_seq = 0;
         row.updated_at = self.now;
         let mut written = WriteSet::default();
@@ -359,9 +366,9 @@ impl AssignmentBatch<'_> {
             written.log.push((row.log_seq, event));
         }
         self.writes.add(number, self.now, written)?;
-        self.assigned.push(number);
         let kept = row.clone();
-        self.writes.rows.push(PostgresTaskRow { number, row: kept });
+        let changed = PostgresTaskRow { number, row: kept };
+        self.writes.add_row(changed, state_before);
         Ok(Some(Assignment {
             worker: worker.to_owned(),
             row,
@@ -384,16 +391,19 @@ impl AssignmentBatch<'_> {
         for row in &rows {
             let PostgresTaskRow { number, mut row } =
                 columns::read_task_row(&mut PostgresColumns::of(row))?;
+            let state_before = row.lease.state;
             if row.lease.due_at.is_some_and(|due| due > far) {
                 row.lease.due_at = Some(self.now + held);
-                self.writes.rows.push(PostgresTaskRow { number, row });
+                self.writes
+                    .add_row(PostgresTaskRow { number, row }, state_before);
                 continue;
             }
             let tick = TaskChange::Lease(LeaseInput::Tick);
             let (_, written) = apply(&mut row, &tick, None, self.now, rules);
             self.writes.add(number, self.now, written)?;
             let kept = row.clone();
-            self.writes.rows.push(PostgresTaskRow { number, row: kept });
+            let changed = PostgresTaskRow { number, row: kept };
+            self.writes.add_row(changed, state_before);
             swept.push(row);
         }
         Ok(swept)

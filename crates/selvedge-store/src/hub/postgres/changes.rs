@@ -13,7 +13,7 @@ use tokio_postgres::{Client, Error, Row, Statement};
 use uuid::Uuid;
 
 use super::batch_writer::{BatchDecision, BatchOp, DecideError, WriterConnection};
-use super::columns::{self, PostgresColumns, PostgresTaskRow, small};
+use super::columns::{self, PostgresColumns, small};
 use super::peers::NotifyDebouncer;
 use super::writes::{BatchWrites, WriteStatements};
 use crate::hub::apply::apply;
@@ -140,7 +140,8 @@ impl ChangeWriter {
         let mut tasks = HashMap::with_capacity(locked.len());
         for row in locked {
             let kept = columns::read_task_row(&mut PostgresColumns::of(row))?;
-            tasks.insert(kept.row.task_id, (kept, false));
+            let state_before = kept.row.lease.state;
+            tasks.insert(kept.row.task_id, (kept, state_before, false));
         }
         let mut runs = stored_runs(stored)?;
         let mut draft = PendingBatch {
@@ -149,7 +150,7 @@ impl ChangeWriter {
         };
         let mut answers = Vec::with_capacity(jobs.len());
         for (task, change) in jobs {
-            let Some((kept, changed)) = tasks.get_mut(task) else {
+            let Some((kept, _, changed)) = tasks.get_mut(task) else {
                 answers.push(None);
                 continue;
             };
@@ -160,16 +161,22 @@ impl ChangeWriter {
             *changed |= written.row || !written.log.is_empty();
             draft.notifies_peers |= !written.log.is_empty() || !written.journal.is_empty();
             record_closed(&mut runs, *task, &written);
+            answers.push(Some(ChangeOutcome {
+                answer,
+                row: row.clone(),
+                has_begun: written.begins_first_attempt(),
+                has_ended: written.has_ended,
+            }));
             draft.writes.add(kept.number, now, written)?;
-            let row = row.clone();
-            answers.push(Some(ChangeOutcome { answer, row }));
         }
-        let changed = tasks.into_values().filter(|(_, changed)| *changed);
-        draft.writes.rows = changed.map(|(kept, _)| kept).collect();
-        draft
-            .writes
-            .rows
-            .sort_by_key(|PostgresTaskRow { number, .. }| *number);
+        let mut changed: Vec<_> = tasks
+            .into_values()
+            .filter(|(_, _, changed)| *changed)
+            .collect();
+        changed.sort_by_key(|(kept, _, _)| kept.number);
+        for (kept, state_before, _) in changed {
+            draft.writes.add_row(kept, state_before);
+        }
         Ok((answers, draft))
     }
 }

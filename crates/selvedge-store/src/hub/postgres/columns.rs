@@ -16,10 +16,10 @@ use crate::hub::sqlite::columns::{damaged, outcome, review};
 /// The columns for decisions, from `task t` and `request r`.
 pub(super) const ROW_COLUMNS: &str = "t.task_no, r.task_id, t.state, t.epoch, t.token, t.worker, t.due_at, \
      t.last_attempt, t.open_attempt, t.reports, t.passed_attempt, t.losses, t.cancel, t.completion, t.outcome, \
-     t.feedback, r.max_attempts, t.reason, t.entry_seq, t.event_seq, t.log_seq, t.updated_at";
+     t.feedback, r.max_attempts, t.reason, t.entry_seq, t.event_seq, t.log_seq, r.created_at, t.updated_at";
 /// The other columns of a [`TaskView`], with the task's cost as `c`.
 pub(super) const VIEW_COLUMNS: &str = "r.project, r.submitted_by, t.submitter_no, r.retry_of, r.part_of, r.subtask, \
-     r.title, r.agent, r.place, r.priority, t.labels::text, r.created_at, c.*";
+     r.title, r.agent, r.place, r.priority, t.labels::text, c.*";
 /// Sums over the ledger. A sum that overflows is replaced by the highest value.
 pub(super) const LEDGER_SUMS: &str = "count(*) AS calls, \
      count(*) FILTER (WHERE micro_usd IS NULL OR source = 'unknown') AS unknown, \
@@ -100,6 +100,7 @@ pub(super) fn read_task_row(
         entry_seq: cells.count()?,
         event_seq: cells.count()?,
         log_seq: cells.count()?,
+        created_at: cells.next()?,
         updated_at: cells.next()?,
     };
     Ok(PostgresTaskRow { number, row })
@@ -134,7 +135,6 @@ pub(super) fn read_task_view(cells: &mut PostgresColumns<'_>) -> Result<TaskView
         place,
         priority: u8::try_from(priority).map_err(damaged)?,
         labels: serde_json::from_str(labels).map_err(damaged)?,
-        created_at: cells.next()?,
         cost: read_ledger_total(cells)?,
     })
 }

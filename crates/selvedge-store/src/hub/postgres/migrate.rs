@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/008_projects.sql"),
     include_str!("migrations/009_objects.sql"),
     include_str!("migrations/010_task_updates.sql"),
+    include_str!("migrations/011_completion.sql"),
 ];
 
 /// Migrates the schema to this program's version; another hub that starts at the same time waits.

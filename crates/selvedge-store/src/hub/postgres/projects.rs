@@ -108,9 +108,11 @@ impl ProjectStore for PostgresHub {
                      SELECT s.submitter_no, s.name,
                             (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND t.state = 'queued')
                                 AS queued,
-                            (SELECT count(*) FROM task t WHERE t.submitter_no = s.submitter_no AND {IS_HELD}) AS held,
-                            c.*
-                     FROM submitter s, LATERAL (
+                            coalesce(h.held, 0) AS held, c.*
+                     FROM submitter s
+                     LEFT JOIN (SELECT t.submitter_no, count(*) AS held FROM task t WHERE {IS_HELD} GROUP BY 1) h
+                          ON h.submitter_no = s.submitter_no,
+                     LATERAL (
                          SELECT least(coalesce(sum(micro_usd), 0), 9223372036854775807)::bigint AS cost,
                                 coalesce(sum(unknown_calls), 0)::bigint AS unknown
                          FROM daily_cost d WHERE d.submitter_no = s.submitter_no AND d.day = {NOW} / {DAY_MS}) c

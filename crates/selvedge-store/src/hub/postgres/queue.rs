@@ -12,9 +12,7 @@ use crate::hub::rows::{
     Assignment, ListFilter, ListPage, LogLine, NewTask, Overview, PollRequest, SubmitOutcome,
     TaskRecord, TaskView,
 };
-use crate::hub::task_queries::{
-    NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest, TaskTimes,
-};
+use crate::hub::task_queries::{NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest};
 use crate::hub::traits::{Peers, Queue, StoreFuture};
 
 impl Queue for PostgresHub {
@@ -139,10 +137,6 @@ impl Queue for PostgresHub {
 
     fn saved_run_stats(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>> {
         Box::pin(task_queries::saved_run_stats(self, tasks))
-    }
-
-    fn task_times(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<TaskTimes>> {
-        Box::pin(task_queries::task_times(self, tasks))
     }
 
     fn task_bodies(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>> {

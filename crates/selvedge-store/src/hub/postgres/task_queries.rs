@@ -14,7 +14,7 @@ use crate::hub::rows::TaskView;
 use crate::hub::sqlite::columns::{damaged, outcome};
 use crate::hub::task_queries::{
     ACCEPTED_PREFIX, MAX_PLACES, NO_AGENT, NewRunStats, RunStatsRow, SEARCH_TEXT_FIELD, TaskCounts,
-    TaskFilter, TaskPageRequest, TaskSortOrder, TaskTimes,
+    TaskFilter, TaskPageRequest, TaskSortOrder,
 };
 
 /// The statistics `f` without the long text for the search, their last field, which would take longest to parse.
@@ -258,29 +258,6 @@ pub(super) async fn saved_run_stats(
         Ok((TaskId::new(cells.next()?), cells.next()?))
     };
     rows.iter().map(pair).collect()
-}
-
-/// The times of the given tasks.
-pub(super) async fn task_times(
-    hub: &PostgresHub,
-    tasks: Vec<TaskId>,
-) -> Result<Vec<TaskTimes>, HubStoreError> {
-    let sql = "SELECT r.task_id, t.outcome, r.created_at,
-                      (SELECT min(u.begun_at) FROM attempt u WHERE u.task_no = r.task_no), t.updated_at
-               FROM request r JOIN task t ON t.task_no = r.task_no WHERE r.task_id = ANY ($1::uuid[])";
-    let ids: Vec<Uuid> = tasks.into_iter().map(TaskId::uuid).collect();
-    let rows = hub.rows(sql, &[&ids]).await?;
-    let times = |row| {
-        let mut cells = PostgresColumns::of(row);
-        Ok(TaskTimes {
-            task_id: TaskId::new(cells.next()?),
-            outcome: outcome(cells.next()?)?,
-            created_at: cells.next()?,
-            begun_at: cells.next()?,
-            updated_at: cells.next()?,
-        })
-    };
-    rows.iter().map(times).collect()
 }
 
 /// The given tasks as they were submitted.

@@ -8,7 +8,7 @@ use std::pin::Pin;
 
 use futures_util::future::join_all;
 use selvedge_core::model::AttemptEnd;
-use selvedge_protocol::CostEntry;
+use selvedge_protocol::{CostEntry, TaskState};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 use uuid::Uuid;
@@ -45,8 +45,8 @@ const COSTS: &str = "
     INSERT INTO cost
     SELECT line.* FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[], $6::text[],
                               $7::bigint[], $8::bigint[], $9::text[]) AS line (task_no, run, call)
-    WHERE line.call <> 'lost' OR NOT EXISTS (
-        SELECT 1 FROM cost WHERE cost.task_no = line.task_no AND cost.attempt_number = line.run)
+    WHERE line.call <> 'lost' OR (
+        SELECT true FROM cost WHERE cost.task_no = line.task_no AND cost.attempt_number = line.run LIMIT 1) IS NULL
     ON CONFLICT DO NOTHING";
 const RESULTS: &str = "
     INSERT INTO result SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::text[])
@@ -63,9 +63,24 @@ const AUDIT: &str = "
          AS a (task_no, at, actor, token_id, channel, action, detail, person)
     JOIN request r ON r.task_no = a.task_no";
 
+/// Adds an event of each of these tasks for the webhooks of its project. Comes after the update of the tasks.
+const WEBHOOK_DELIVERIES: &str = "
+    INSERT INTO webhook_delivery (message_id, webhook_id, event, task_id, state, outcome, reason, attempts, at, due_at)
+    SELECT 'msg_' || replace(gen_random_uuid()::text, '-', ''), w.webhook_id, e.kind, r.task_id, t.state, t.outcome,
+           t.reason, t.last_attempt, t.updated_at, t.updated_at
+    FROM unnest($1::bigint[]) AS changed (task_no)
+    JOIN task t ON t.task_no = changed.task_no
+    JOIN request r ON r.task_no = t.task_no
+    JOIN webhook w ON w.project = r.project,
+    LATERAL (SELECT CASE t.state WHEN 'dead' THEN 'task.dead'
+                                 WHEN 'needs_review' THEN 'task.needs_review'
+                                 ELSE 'task.finished' END) AS e (kind)
+    WHERE EXISTS (SELECT 1 FROM webhook) AND (w.events = '[]' OR w.events::jsonb @> to_jsonb(e.kind))";
+
 /// The prepared statements.
 pub(super) struct WriteStatements {
     save: Statement,
+    webhook_deliveries: Statement,
     log: Statement,
     begun: Statement,
     closed: Statement,
@@ -80,8 +95,22 @@ pub(super) struct WriteStatements {
 
 impl WriteStatements {
     pub(super) async fn prepare(client: &Client) -> Result<Self, Error> {
-        let (save, log, begun, closed, reports, late, journal, costs, results, files, audit) = tokio::try_join!(
+        let (
+            save,
+            webhook_deliveries,
+            log,
+            begun,
+            closed,
+            reports,
+            late,
+            journal,
+            costs,
+            results,
+            files,
+            audit,
+        ) = tokio::try_join!(
             client.prepare(UPDATE_TASKS),
+            client.prepare(WEBHOOK_DELIVERIES),
             client.prepare(LOG),
             client.prepare(BEGUN),
             client.prepare(CLOSED),
@@ -95,6 +124,7 @@ impl WriteStatements {
         )?;
         Ok(Self {
             save,
+            webhook_deliveries,
             log,
             begun,
             closed,
@@ -191,7 +221,9 @@ impl AuditColumns {
 /// All data that a batch writes.
 #[derive(Default)]
 pub(super) struct BatchWrites {
-    pub(super) rows: Vec<PostgresTaskRow>,
+    rows: Vec<PostgresTaskRow>,
+    /// The tasks whose new states are events for webhooks.
+    webhook_events: Vec<i64>,
     log: EventColumns,
     begun: (Vec<i64>, Vec<i32>, Vec<i64>, Vec<i64>),
     /// By task and attempt: a statement must not update a row twice.
@@ -206,7 +238,21 @@ pub(super) struct BatchWrites {
 }
 
 impl BatchWrites {
-    /// Adds the data of one change of a task, except its row: the caller adds the row after the last change.
+    /// Whether the row of any task changes.
+    pub(super) const fn changes_tasks(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
+    /// Adds the row of a task after the last change of it.
+    pub(super) fn add_row(&mut self, row: PostgresTaskRow, state_before: TaskState) {
+        let state = row.row.lease.state;
+        if state != state_before && (state.is_terminal() || state == TaskState::NeedsReview) {
+            self.webhook_events.push(row.number);
+        }
+        self.rows.push(row);
+    }
+
+    /// Adds the data of one change of a task, except its row.
     pub(super) fn add(
         &mut self,
         task: i64,
@@ -290,6 +336,9 @@ impl BatchWrites {
         };
         if !rows.is_empty() {
             flight.add(&with.save, values.to_vec());
+        }
+        if !self.webhook_events.is_empty() {
+            flight.add(&with.webhook_deliveries, vec![&self.webhook_events]);
         }
         if !log.tasks.is_empty() {
             flight.add(&with.log, vec![&log.tasks, &log.seqs, &log.at, &log.events]);

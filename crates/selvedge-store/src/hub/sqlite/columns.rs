@@ -19,7 +19,7 @@ macro_rules! row_columns {
     () => {
         "task_id, state, epoch, token, worker, due_at, last_attempt, open_attempt, reports, \
          passed_attempt, losses, cancel, completion, outcome, feedback, max_attempts, reason, entry_seq, event_seq, \
-         log_seq, updated_at"
+         log_seq, created_at, updated_at"
     };
 }
 /// The columns that [`read_task_row`] reads.
@@ -27,7 +27,7 @@ pub(super) const ROW_COLUMNS: &str = concat!(row_columns!(), ", task_no, submitt
 /// All columns of a task and its cost, as [`read_task_view`] reads them.
 pub(super) const VIEW_COLUMNS: &str = concat!(
     row_columns!(),
-    ", project, submitted_by, submitter_no, retry_of, part_of, subtask, title, agent, place, priority, labels, created_at, \
+    ", project, submitted_by, submitter_no, retry_of, part_of, subtask, title, agent, place, priority, labels, \
      (SELECT count(*) FROM cost c WHERE c.task_no = task.task_no), \
      (SELECT count(*) FROM cost c WHERE c.task_no = task.task_no \
         AND (c.micro_usd IS NULL OR c.source = 'unknown')), \
@@ -127,6 +127,7 @@ fn row(cells: &mut SqliteColumns<'_, '_>) -> Result<TaskRecord, HubStoreError> {
         entry_seq: cells.next()?,
         event_seq: cells.next()?,
         log_seq: cells.next()?,
+        created_at: cells.next()?,
         updated_at: cells.next()?,
     })
 }
@@ -157,7 +158,6 @@ pub(super) fn read_task_view(of: &Row<'_>) -> Result<TaskView, HubStoreError> {
         place,
         priority,
         labels: serde_json::from_str(&labels).map_err(damaged)?,
-        created_at: cells.next()?,
         cost: sum(cells)?,
     })
 }

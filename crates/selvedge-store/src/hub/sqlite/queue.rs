@@ -21,9 +21,7 @@ use crate::hub::rows::{
     Assignment, ListFilter, ListPage, LogLine, NewTask, Overview, PollRequest, SubmitOutcome,
     TaskRecord, TaskView,
 };
-use crate::hub::task_queries::{
-    NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest, TaskTimes,
-};
+use crate::hub::task_queries::{NewRunStats, RunStatsRow, TaskCounts, TaskFilter, TaskPageRequest};
 use crate::hub::traits::{PRIORITY_STEP_MS, Queue, StoreFuture};
 
 /// Maximum number of tasks that one step of the reaper expires.
@@ -165,10 +163,6 @@ impl Queue for SqliteHub {
 
     fn saved_run_stats(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>> {
         Box::pin(self.read(move |db| task_queries::saved_run_stats(db, &tasks)))
-    }
-
-    fn task_times(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<TaskTimes>> {
-        Box::pin(self.read(move |db| task_queries::task_times(db, &tasks)))
     }
 
     fn task_bodies(&self, tasks: Vec<TaskId>) -> StoreFuture<'_, Vec<(TaskId, String)>> {
@@ -459,7 +453,12 @@ fn apply_change(
     if written.row {
         db.save(record)?;
     }
-    Ok(Some(ChangeOutcome { answer, row }))
+    Ok(Some(ChangeOutcome {
+        answer,
+        row,
+        has_begun: written.begins_first_attempt(),
+        has_ended: written.has_ended,
+    }))
 }
 
 fn expire_due(

@@ -9,7 +9,7 @@ use crate::hub::error::HubStoreError;
 use crate::hub::rows::TaskView;
 use crate::hub::task_queries::{
     ACCEPTED_PREFIX, MAX_PLACES, NO_AGENT, NewRunStats, RunStatsRow, SEARCH_TEXT_FIELD, TaskCounts,
-    TaskFilter, TaskPageRequest, TaskSortOrder, TaskTimes,
+    TaskFilter, TaskPageRequest, TaskSortOrder,
 };
 
 const FILTER_CLAUSE: &str = "project = :project
@@ -191,31 +191,6 @@ pub(super) fn saved_run_stats(
         saved.extend(body.optional()?.map(|body| (*task, body)));
     }
     Ok(saved)
-}
-
-/// The times of the given tasks.
-pub(super) fn task_times(
-    db: &Connection,
-    tasks: &[TaskId],
-) -> Result<Vec<TaskTimes>, HubStoreError> {
-    let mut query = db.prepare_cached(
-        "SELECT outcome, created_at, (SELECT min(begun_at) FROM attempt a WHERE a.task_no = task.task_no), updated_at
-         FROM task WHERE task_id = ?1",
-    )?;
-    let mut times = Vec::new();
-    for task in tasks {
-        let mut rows = query.query([task.to_string()])?;
-        if let Some(row) = rows.next()? {
-            times.push(TaskTimes {
-                task_id: *task,
-                outcome: outcome(row.get(0)?)?,
-                created_at: row.get(1)?,
-                begun_at: row.get(2)?,
-                updated_at: row.get(3)?,
-            });
-        }
-    }
-    Ok(times)
 }
 
 /// The given tasks as they were submitted.

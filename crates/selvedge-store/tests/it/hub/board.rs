@@ -115,8 +115,10 @@ fn matches_filter(filter: &TaskFilter, view: &TaskView) -> bool {
         && is(&filter.worker, view.row.lease.worker.as_deref())
         && is(&filter.submitted_by, Some(&view.submitted_by))
         && filter.label.as_ref().is_none_or(|it| labels.contains(it))
-        && filter.since.is_none_or(|since| view.created_at >= since)
-        && filter.until.is_none_or(|until| view.created_at < until)
+        && filter
+            .since
+            .is_none_or(|since| view.row.created_at >= since)
+        && filter.until.is_none_or(|until| view.row.created_at < until)
 }
 
 fn expected_counts(all: &[TaskView], filter: &TaskFilter) -> TaskCounts {
@@ -158,7 +160,7 @@ fn expected_page(all: &[TaskView], filter: &TaskFilter, page: &TaskPageRequest) 
         TaskSortOrder::Cost => number(view.cost.micro_usd.0.into()),
         TaskSortOrder::Tokens => number((view.cost.tokens_in + view.cost.tokens_out).into()),
         TaskSortOrder::Attempts => number(view.row.lease.last_attempt.into()),
-        TaskSortOrder::Duration => number((view.row.updated_at - view.created_at).into()),
+        TaskSortOrder::Duration => number((view.row.updated_at - view.row.created_at).into()),
         TaskSortOrder::State => {
             let (state, outcome) = kind(view);
             let outcome = outcome.map_or("", |outcome| outcome.as_str());
@@ -206,11 +208,11 @@ pub(super) async fn list_pages_and_counts_match_the_full_list(fixture: StoreFixt
         TaskFilter {
             place: some.place.clone(),
             submitted_by: Some(some.submitted_by.clone()),
-            since: Some(some.created_at),
+            since: Some(some.row.created_at),
             ..none()
         },
         TaskFilter {
-            until: Some(some.created_at),
+            until: Some(some.row.created_at),
             ..none()
         },
         TaskFilter {
@@ -312,7 +314,7 @@ pub(super) async fn run_stats_are_never_replaced_by_older_ones(fixture: StoreFix
     }
     let views = all(store.as_ref()).await.into_iter();
     let created: BTreeMap<TaskId, i64> = views
-        .map(|view| (view.row.task_id, view.created_at))
+        .map(|view| (view.row.task_id, view.row.created_at))
         .collect();
     let line = |number: u32, saved: Option<(u64, &str)>| RunStatsRow {
         task_id: one(number).task_id,
