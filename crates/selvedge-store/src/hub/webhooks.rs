@@ -1,5 +1,5 @@
-//! Webhooks and their deliveries. A trigger of the database adds the deliveries in the transaction that changes a
-//! task's state, so that no event is lost and none is invented.
+//! Webhooks and their deliveries, which are added in the transaction that changes a task's state, so that no event is
+//! lost and none is invented.
 
 use selvedge_core::model::{Outcome, TaskId};
 use selvedge_protocol::{TaskState, WebhookEventType, WebhookFormat};
