@@ -49,6 +49,20 @@ pub enum NextRun {
 }
 
 impl CrossedRuns {
+    /// The time of all runs except the one with these reports; `None` if there was no other.
+    fn other_runs_ms(&self, deciding: &[CheckReport]) -> Option<u64> {
+        let others = [
+            self.renamed.as_ref().map(|(_, checks)| checks),
+            self.with_attempts_shared.as_ref(),
+            self.with_added_tests.as_ref(),
+            self.without_unfit.as_ref().map(|(_, checks)| checks),
+        ];
+        let others: Vec<&[CheckReport]> = others.into_iter().flatten().map(Vec::as_slice).collect();
+        let total: u64 = others.iter().map(|checks| time_of(checks)).sum();
+        (!others.is_empty())
+            .then(|| (total + time_of(&self.original)).saturating_sub(time_of(deciding)))
+    }
+
     /// The run that decides the result.
     fn decisive_run(&self, baseline: &[Option<&CheckReport>]) -> &[CheckReport] {
         if let Some((_, checks)) = self.passed_with_new_names() {
@@ -186,6 +200,7 @@ pub fn report_all_expected(expected_files: Vec<String>) -> CrossedReport {
         still_failing: Vec::new(),
         undecided_tests: Vec::new(),
         checks: Vec::new(),
+        other_runs_ms: None,
     }
 }
 
@@ -264,8 +279,16 @@ pub fn conclude(
         expected_files: limit_listed(expected_files),
         still_failing: limit_listed(sum.still_failing.into_iter().collect()),
         undecided_tests: limit_listed(sum.undecided.into_iter().collect()),
+        other_runs_ms: runs.other_runs_ms(&checks),
         checks,
     }
+}
+
+fn time_of(checks: &[CheckReport]) -> u64 {
+    let times = checks
+        .iter()
+        .map(|check| check.duration_ms + check.reruns_ms.unwrap_or_default());
+    times.sum()
 }
 
 fn limit_listed(names: Vec<String>) -> Vec<String> {

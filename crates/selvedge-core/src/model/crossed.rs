@@ -54,8 +54,11 @@ pub struct CrossedReport {
     /// Other original tests that fail, or that were not executed: the first of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undecided_tests: Vec<String>,
-    /// The reports of the checks, in the order of the plan.
+    /// The reports of the checks in the deciding run, in the order of the plan.
     pub checks: Vec<CheckReport>,
+    /// Time of the checks in further runs with other originals, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_runs_ms: Option<u64>,
 }
 
 impl CrossedReport {

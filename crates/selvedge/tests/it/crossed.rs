@@ -187,6 +187,8 @@ fn crossed_run_settles_coverage_with_added_test_files() {
         reason.ends_with("the original tests and the added ones"),
         "{reason}"
     );
+    // The first run, without the added tests.
+    assert!(crossed["other_runs_ms"].is_u64(), "{crossed}");
 }
 
 /// Reports unused imports of `sys`, unless `ruff.toml` ignores them.

@@ -191,6 +191,8 @@ impl Times {
                     let report = &data["report"];
                     self.add_checks(&report["checks"]);
                     self.add_checks(&report["crossed"]["checks"]);
+                    let other_runs = &report["crossed"]["other_runs_ms"];
+                    self.work += other_runs.as_f64().unwrap_or_default();
                 }
                 _ => {}
             }
