@@ -26,6 +26,7 @@ pub use split::{
     MovedExamples, MovedTests, SourceVersions, SplitTests, find_moved_tests, merge_selected_tests,
     split_tests,
 };
+pub use yaml::indent_closing_brackets;
 
 use std::borrow::Cow;
 

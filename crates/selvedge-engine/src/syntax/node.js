@@ -151,8 +151,11 @@ function checkByCommandLine(tsc, files) {
   for (const [, file, ...fault] of stdout.matchAll(/^(\S+)\((\d+),(\d+)\): error TS\d+: (.*)$/gm)) {
     if (!faults.has(file)) faults.set(file, fault);
   }
+  // Without libraries, version 7 misses the global types once it has parsed all files.
+  const misses = /^error TS2318: /m.test(stdout);
+  const fails = /^error (?!TS2318: )/m.test(stdout);
   // It has examined all files only if it exits by itself.
-  if (status === 0 || (status > 0 && faults.size > 0 && !/^error/m.test(stdout))) {
+  if (status === 0 || (status > 0 && (faults.size > 0 || misses) && !fails)) {
     for (const file of files) {
       if (faults.has(file)) answer('broken', file, ...faults.get(file));
       else answer('ok', file);

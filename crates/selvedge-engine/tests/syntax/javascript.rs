@@ -25,13 +25,17 @@ exports.isJsxOpeningLikeElement = (node) => node.text.includes('<b/>');
 exports.forEachChild = () => undefined;
 ";
 
-/// A command line that rejects question marks.
+/// A command line that rejects question marks, and misses the libraries that its options leave out, as version 7 does.
 const COMMAND_LINE: &str = "
 for (const file of process.argv.filter((word) => word.endsWith('.ts'))) {
   if (require('fs').readFileSync(file, 'utf8').includes('?')) {
     console.log(`${file}(1,5): error TS1109: Unexpected mark.`);
     process.exitCode = 2;
   }
+}
+if (!process.exitCode) {
+  console.log(`error TS2318: Cannot find global type 'Array'.`);
+  process.exitCode = 1;
 }
 ";
 
@@ -149,4 +153,6 @@ async fn typescript_without_a_parser_is_run_by_its_command_line() {
     let verdicts = verdicts_in(workspace.path(), &files).await;
     assert_eq!(place(&verdicts[0]), Some((1, Some(5))));
     assert_eq!(verdicts[1], ParserVerdict::Parses);
+    let verdicts = verdicts_in(workspace.path(), &files[1..]).await;
+    assert_eq!(verdicts, [ParserVerdict::Parses]);
 }

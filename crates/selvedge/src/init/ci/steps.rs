@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScanError};
+use selvedge_syntax::indent_closing_brackets;
 
 /// Deeper nesting is not read.
 const MAX_DEPTH: usize = 32;
@@ -72,7 +73,9 @@ impl Node {
 /// The steps of a YAML file.
 pub(super) fn read_steps(text: &str, keys: &StepKeys) -> Result<Vec<CiStep>, ScanError> {
     let mut steps = Vec::new();
-    for document in read_documents(text)? {
+    let documents = read_documents(text)
+        .or_else(|error| read_documents(&indent_closing_brackets(text)).map_err(|_| error))?;
+    for document in documents {
         collect_steps(&document, keys, &StepContext::default(), &mut steps);
     }
     Ok(steps)

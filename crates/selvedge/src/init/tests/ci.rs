@@ -588,6 +588,28 @@ fn directory_that_a_script_enters_is_that_of_its_checks() {
 }
 
 #[test]
+fn closing_brackets_of_ci_may_be_below_their_keys() {
+    let workflow = "\
+jobs:
+  test:
+    strategy:
+      matrix:
+        name: [
+          \"a\",
+        ]
+
+        include:
+          - name: \"a\"
+    steps:
+      - run: tox
+";
+    let files = [(WORKFLOW, workflow)];
+    let mut adopted = proposals(&files);
+    adopt(&repository(&files), &mut adopted);
+    assert_eq!(adopted.len(), 1);
+}
+
+#[test]
 fn invalid_files_of_ci_are_listed() {
     let files = [
         (WORKFLOW, "jobs:\n  a: [\n"),
