@@ -90,9 +90,17 @@ pub fn marks(check: &CheckReport) -> Option<String> {
                 Some(format!("failed before the work began as well: {tests}"))
             }
         },
+        unnamed_failures(check),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Names the failed tests if neither the digest nor a comparison does.
+fn unnamed_failures(check: &CheckReport) -> Option<String> {
+    let failed = check.unnamed_failures();
+    let is_compared = !check.regressed_tests.is_empty() || !check.preexisting_tests.is_empty();
+    (!failed.is_empty() && !is_compared).then(|| format!("failed: {}", first_names(failed)))
 }
 
 /// Describes that a check passed before, or which of its tests did.

@@ -232,6 +232,29 @@ impl CheckReport {
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.target)
     }
+
+    /// The failed tests if the digest names none of them: some runners print only totals.
+    pub fn unnamed_failures(&self) -> &[String] {
+        let (Some(tests), Some(digest)) = (&self.tests, &self.digest) else {
+            return &[];
+        };
+        let ids = &tests.failed_ids.ids;
+        let is_named = |id: &String| digest.contains(last_part(id));
+        if self.status.is_failure() && !ids.iter().any(is_named) {
+            ids
+        } else {
+            &[]
+        }
+    }
+}
+
+/// The name of a test without its file, module and suite.
+fn last_part(id: &str) -> &str {
+    let separators = [" \u{203a} ", " > ", "::"];
+    let parts = separators.iter().filter_map(|it| id.rsplit_once(it));
+    let last = parts.map(|(_, last)| last).min_by_key(|it| it.len());
+    last.or_else(|| id.rsplit([' ', '.', '/', '#']).next())
+        .unwrap_or(id)
 }
 
 /// The reports of the checks before the agent began.

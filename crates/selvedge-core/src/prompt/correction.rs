@@ -41,8 +41,9 @@ const MAX_VIOLATIONS_NAMED: usize = 4;
 const VIOLATION_CHARS: usize = 160;
 /// Maximum length of an earlier attempt's line, in characters.
 const EARLIER_CHARS: usize = 80;
-/// Tokens of the tests that are named before a digest: those that passed before, and those that failed already.
-const TESTS_NAMED_TOKENS: [usize; 2] = [80, 40];
+/// Tokens of the tests that are named before a digest: those that passed before, those that failed already, and those
+/// that the digest does not name.
+const TESTS_NAMED_TOKENS: [usize; 3] = [80, 40, 80];
 /// Maximum length of a reviewer's quotation, in tokens.
 const FEEDBACK_TOKENS: usize = 300;
 
@@ -248,15 +249,26 @@ fn named_digest(check: &CheckReport) -> Option<String> {
 
 /// The regressed tests of a check, and those that failed already.
 fn named_tests(check: &CheckReport) -> String {
+    // If all failures are old, the note next to the check describes that.
+    let preexisting: &[String] = if check.marks.preexisting {
+        &[]
+    } else {
+        &check.preexisting_tests
+    };
     let lists = [
-        ("passed before, fail now", &check.regressed_tests),
-        ("failed before in the same way", &check.preexisting_tests),
+        ("passed before, fail now", check.regressed_tests.as_slice()),
+        ("failed before in the same way", preexisting),
     ];
+    let unnamed = if lists.iter().all(|(_, tests)| tests.is_empty()) {
+        check.unnamed_failures()
+    } else {
+        &[]
+    };
     let mut text = String::new();
-    for ((what, tests), tokens) in lists.into_iter().zip(TESTS_NAMED_TOKENS) {
+    let lists = lists.into_iter().chain([("failed", unnamed)]);
+    for ((what, tests), tokens) in lists.zip(TESTS_NAMED_TOKENS) {
         let (names, left_out) = first_names(tests, tokens);
-        // If all failures are old, the note next to the check describes that.
-        if names.is_empty() || check.marks.preexisting {
+        if names.is_empty() {
             continue;
         }
         text += &format!("{what}: {names}");

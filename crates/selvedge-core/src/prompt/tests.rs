@@ -1,9 +1,10 @@
 //! The content of the corrective prompt, and its bounded size for any input.
 
 use proptest::prelude::*;
-use selvedge_digest::estimate_tokens;
+use selvedge_digest::{TestIds, TestSummary, estimate_tokens};
 
 use super::{CORRECTION_TOKENS, next_prompt, parse_cannot_satisfy};
+use crate::describe;
 use crate::machine::{JournalState, evolve};
 use crate::model::{
     AgentKind, AgentSpec, AttemptEnd, BetweenAttempts, Budget, CheckReport, CheckStatus, EffectId,
@@ -191,6 +192,35 @@ fn correction_names_regressions_within_the_fence() {
     );
     assert_eq!(lines[2], "a.py::x: assert 1 == 2");
     assert!(estimate_tokens(&correction) < CORRECTION_TOKENS);
+}
+
+#[test]
+fn correction_names_failed_tests_that_no_digest_names() {
+    let id = "test/a.test.ts \u{203a} it \u{203a} should dispose";
+    for (digest, named) in [
+        ("FAILED (exit 1); tests: 1 failed", 1),
+        (
+            "FAILED (exit 1)\na.test.ts:3: it should dispose: expected 1",
+            0,
+        ),
+    ] {
+        let mut broken = check("jest", CheckStatus::Fail, Some(digest));
+        broken.marks.preexisting = true;
+        broken.tests = Some(TestSummary {
+            failed: 1,
+            failed_ids: TestIds {
+                ids: vec![id.to_owned()],
+                omitted: 0,
+            },
+            ..TestSummary::default()
+        });
+        let run = run_of(2, &[broken.clone()], "done");
+        let correction = next_prompt(&run).correction.unwrap();
+        let line = format!("failed: {id}\n");
+        assert_eq!(correction.matches(&line).count(), named, "{correction}");
+        let marks = describe::marks(&broken).unwrap();
+        assert_eq!(marks.contains("should dispose"), named == 1, "{marks}");
+    }
 }
 
 #[test]
