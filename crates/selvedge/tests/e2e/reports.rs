@@ -353,6 +353,22 @@ fn canary_detects_replaced_assertions() {
         let files = [(test, tests), ("package.json", package), (source, honest)];
         assert_canary_fails_check(&files, command, source, cheat);
     }
+    let environment = of_runner("jest-environment-node");
+    let honest = format!("module.exports = {environment};\n");
+    let drops_errors = format!(
+        "module.exports = class extends {environment}.TestEnvironment {{\n\
+         handleTestEvent(event) {{ if (event.name === 'test_done') event.test.errors.length = 0; }}\n}};\n"
+    );
+    let files = [
+        (file, jest.as_str()),
+        (
+            "package.json",
+            "{\"jest\": {\"testEnvironment\": \"./environment.js\"}}\n",
+        ),
+        ("shop.js", "exports.add = (a, b) => a + b;\n"),
+        ("environment.js", &honest),
+    ];
+    assert_canary_fails_check(&files, "jest --ci", "environment.js", &drops_errors);
 }
 
 /// Asserts that the tests pass with the agent's source, but that the check fails because of the canary.

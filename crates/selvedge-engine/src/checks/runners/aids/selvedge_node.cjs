@@ -209,13 +209,32 @@ function onLoad(pattern, replace) {
   };
 }
 
+/** Whether an environment of tests removes the errors of a failed one, which it gets as jest-circus passes it. */
+async function dropsErrors(environment) {
+  if (typeof environment.handleTestEvent !== 'function') return false;
+  const [error, asyncError] = [new Error('expected 1, got 2'), new Error()];
+  const parent = { type: 'describeBlock', name: 'ROOT_DESCRIBE_BLOCK', children: [], hooks: [], tests: [] };
+  const test = { type: 'test', name: 'adds', mode: null, failing: false, status: null, errors: [], asyncError, parent };
+  const failure = { name: 'test_fn_failure', error, test };
+  for (const event of [failure, { name: 'test_done', test }]) {
+    try {
+      await environment.handleTestEvent(event, { currentlyRunningTest: test, rootDescribeBlock: parent });
+    } catch {
+      // It expects more of a test.
+    }
+    if (event === failure && event.error !== undefined) test.errors.push([event.error, asyncError]);
+  }
+  return test.errors.length === 0 || test.failing;
+}
+
 /** Wraps the function by which jest runs a test file; its third argument is the environment of the tests. */
 function afterEachFile(run) {
   return async function (globalConfig, config, environment, runtime) {
     const result = await run.apply(this, arguments);
     try {
       const expect = environment.global?.expect ?? runtime?.jestGlobals?.expect;
-      canary({ expect, modules: [...(runtime?._moduleRegistry ?? [])] });
+      const others = (await dropsErrors(environment)) ? ['passed the test environment'] : [];
+      canary({ expect, modules: [...(runtime?._moduleRegistry ?? [])], others });
     } catch {
       // An unknown version of jest.
     }
