@@ -22,4 +22,5 @@ pub use checker::{ParserVerdict, SourceFile, SyntaxChecker};
 pub(crate) use failure::parse_failure;
 pub use parser_main::run_parser;
 pub use programs::ParserPrograms;
+pub use selvedge_syntax::indent_closing_brackets;
 pub use session::ParserContext;

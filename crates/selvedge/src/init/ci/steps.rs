@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use saphyr_parser::{Event, Parser, ScanError};
-use selvedge_syntax::indent_closing_brackets;
+use selvedge_engine::syntax::indent_closing_brackets;
 
 /// Deeper nesting is not read.
 const MAX_DEPTH: usize = 32;
