@@ -99,8 +99,7 @@ pub fn marks(check: &CheckReport) -> Option<String> {
 /// Names the failed tests if neither the digest nor a comparison does.
 fn unnamed_failures(check: &CheckReport) -> Option<String> {
     let failed = check.unnamed_failures();
-    let is_compared = !check.regressed_tests.is_empty() || !check.preexisting_tests.is_empty();
-    (!failed.is_empty() && !is_compared).then(|| format!("failed: {}", first_names(failed)))
+    (!failed.is_empty()).then(|| format!("failed: {}", first_names(failed)))
 }
 
 /// Describes that a check passed before, or which of its tests did.

@@ -233,14 +233,18 @@ impl CheckReport {
         self.name.as_deref().unwrap_or(&self.target)
     }
 
-    /// The failed tests if the digest names none of them: some runners print only totals.
+    /// The failed tests if neither the digest names any of them, because some runners print only totals, nor the
+    /// comparison with earlier results.
     pub fn unnamed_failures(&self) -> &[String] {
         let (Some(tests), Some(digest)) = (&self.tests, &self.digest) else {
             return &[];
         };
+        // If all failures are old, they are not named.
+        let is_compared = !self.regressed_tests.is_empty()
+            || !self.marks.preexisting && !self.preexisting_tests.is_empty();
         let ids = &tests.failed_ids.ids;
         let is_named = |id: &String| digest.contains(last_part(id));
-        if self.status.is_failure() && !ids.iter().any(is_named) {
+        if self.status.is_failure() && !is_compared && !ids.iter().any(is_named) {
             ids
         } else {
             &[]

@@ -258,15 +258,10 @@ fn named_tests(check: &CheckReport) -> String {
     let lists = [
         ("passed before, fail now", check.regressed_tests.as_slice()),
         ("failed before in the same way", preexisting),
+        ("failed", check.unnamed_failures()),
     ];
-    let unnamed = if lists.iter().all(|(_, tests)| tests.is_empty()) {
-        check.unnamed_failures()
-    } else {
-        &[]
-    };
     let mut text = String::new();
-    let lists = lists.into_iter().chain([("failed", unnamed)]);
-    for ((what, tests), tokens) in lists.zip(TESTS_NAMED_TOKENS) {
+    for ((what, tests), tokens) in lists.into_iter().zip(TESTS_NAMED_TOKENS) {
         let (names, left_out) = first_names(tests, tokens);
         if names.is_empty() {
             continue;

@@ -206,6 +206,7 @@ fn correction_names_failed_tests_that_no_digest_names() {
     ] {
         let mut broken = check("jest", CheckStatus::Fail, Some(digest));
         broken.marks.preexisting = true;
+        broken.preexisting_tests = vec![id.to_owned()];
         broken.tests = Some(TestSummary {
             failed: 1,
             failed_ids: TestIds {
