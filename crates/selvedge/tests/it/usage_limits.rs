@@ -49,7 +49,7 @@ fn closings(env: &TestEnv) -> Vec<Value> {
 #[test]
 fn usage_limit_is_waited_for_without_using_a_retry() {
     let env = env_with_repo();
-    let agent = limited_agent(&env, 1);
+    let agent = limited_agent(&env, 5);
     let out = run(&env, &agent, &[]);
     out.assert_code(0);
     assert_eq!(out.json()["verification_attempts"], 1);
@@ -104,7 +104,7 @@ fn worker_gives_its_slot_back_while_a_task_waits() {
 
 #[test]
 fn worker_continues_a_task_when_its_limit_is_reset() {
-    let limit = reports_limit(1);
+    let limit = reports_limit(5);
     let script = format!("if [ $SELVEDGE_RUN_NUMBER = 1 ]; then\n{limit}\nfi\necho good > out");
     let fleet = HubFixture::new(&script);
     let worker = fleet.worker("one");
