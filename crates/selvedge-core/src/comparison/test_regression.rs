@@ -7,7 +7,7 @@
 //! Names that were parsed from text only identify the tests: the numbers in the runner's closing line decide whether
 //! there are fewer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use selvedge_digest::{TestIds, TestSummary};
 
@@ -182,7 +182,21 @@ fn difference(
     now: &TestSummary,
 ) -> TestDifference {
     let new_leaves: BTreeSet<&str> = now_ids.difference(then).map(|id| base_name(id)).collect();
-    let is_excused = |id: &str| new_leaves.contains(base_name(id));
+    let mut renumbered: BTreeMap<String, usize> = BTreeMap::new();
+    for id in now_ids.difference(then) {
+        *renumbered.entry(without_numbers(id)).or_default() += 1;
+    }
+    let mut is_excused = |id: &str| {
+        let new = renumbered.get_mut(&without_numbers(id));
+        let is_renumbered = match new {
+            Some(left @ 1..) => {
+                *left -= 1;
+                true
+            }
+            _ => false,
+        };
+        is_renumbered || new_leaves.contains(base_name(id))
+    };
     let skipped: BTreeSet<String> = ids(&now.skipped_ids).collect();
     let lost = then.difference(now_ids).filter(|id| !is_excused(id));
     let (skipped, gone) = lost.cloned().partition(|id| skipped.contains(id));
@@ -225,6 +239,19 @@ pub(crate) fn stable_id(id: &str) -> String {
         }
         None => id.to_owned(),
     }
+}
+
+/// An id with its numbers replaced: parameters of tests may contain the time, a port or a process id.
+fn without_numbers(id: &str) -> String {
+    let mut masked = String::with_capacity(id.len());
+    for c in id.chars() {
+        match c {
+            '0'..='9' if masked.ends_with('0') => {}
+            '0'..='9' => masked.push('0'),
+            _ => masked.push(c),
+        }
+    }
+    masked
 }
 
 /// The name of the test itself, without module, class or file, which does not change when a test moves.
@@ -283,6 +310,25 @@ mod tests {
         let none = find_unexecuted(&before, None, None).unwrap();
         assert!(none.reason.contains("shows no tests"), "{none:?}");
         assert_eq!(none.tests.len(), 2);
+    }
+
+    #[test]
+    fn missing_tests_ignore_parameters_that_differ_in_time() {
+        let at = |time: &str| {
+            let id = format!("t.py::TestDates::test_invalid[{time}]");
+            tests(&["t.py::test_other", &id], &[])
+        };
+        let report = Some(Evidence::MachineReport);
+        let (then, now) = (at("16:48:22 2026-11-30"), at("16:48:35 2026-11-30"));
+        assert_eq!(find_unexecuted(&then, Some(&now), report), None);
+
+        let numbers = |ids: &[&str]| {
+            let ids: Vec<String> = ids.iter().map(|id| format!("t.py::test_n[{id}]")).collect();
+            tests(&ids.iter().map(String::as_str).collect::<Vec<_>>(), &[])
+        };
+        let (then, fewer) = (numbers(&["1", "2", "30"]), numbers(&["1", "4"]));
+        let why = find_unexecuted(&then, Some(&fewer), report).unwrap();
+        assert_eq!(why.reason, "1 test that was executed before is missing");
     }
 
     #[test]
