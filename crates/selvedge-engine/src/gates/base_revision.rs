@@ -25,6 +25,7 @@ use super::check_runner::VerificationContext;
 use super::cross_verification::{CrossVerification, CrossedTrees};
 use super::guard::{ComparedFiles, EXTERNAL_FOLDERS, known_diagnostics};
 use super::trees::VerificationTrees;
+use super::written_files::WrittenFiles;
 use crate::activity::Progress;
 use crate::agents::env::{check_env, host_env};
 use crate::check_error::CheckError;
@@ -171,7 +172,8 @@ impl BaseRevision {
             started_at: i64::MIN,
             progress,
             cancel,
-            written: BTreeSet::new(),
+            installer: None,
+            written: WrittenFiles::default(),
         };
         let steps = crossing.context.with_setup(crossing.steps);
         let originals = crossing.trees.find_originals(&steps).await?;

@@ -114,11 +114,12 @@ impl BaselineRun<'_> {
         if let Some(((trees, tree), before)) = self.start.zip(before) {
             let steps = context.with_setup(self.steps);
             let WrittenFiles {
-                found,
+                tests,
+                tools,
                 is_same,
                 excluded,
             } = before.find_written(tree, &steps).await?;
-            written.extend(found);
+            written.extend(tests.into_iter().chain(tools));
             if let Some(room) = &trees.verification_room {
                 let room = room.clone();
                 let keep = move |_: &Workspace| room.keep_current_output(&excluded);

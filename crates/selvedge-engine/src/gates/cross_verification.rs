@@ -25,9 +25,10 @@ use super::installed::InstalledModules;
 use super::known_failures::mark_touched;
 use super::originals::ProjectChanges;
 use super::reruns::CheckReruns;
+use super::setup::DependencyInstaller;
 use super::trees::{VerificationTrees, run_blocking};
 use super::verification::check_reports;
-use super::written_files::FilesBeforeChecks;
+use super::written_files::{FilesBeforeChecks, WrittenFiles};
 use crate::activity::{Activity, Progress};
 use crate::check_error::CheckError;
 use crate::workspace::Workspace;
@@ -51,8 +52,9 @@ pub(super) struct CrossVerification<'a> {
     pub(super) started_at: i64,
     pub(super) progress: &'a dyn Progress,
     pub(super) cancel: &'a CancellationToken,
-    /// Files of tests and tools that were written while the checks ran.
-    pub(super) written: BTreeSet<String>,
+    /// Installs dependencies in each composed tree, if the checks did so themselves in the attempt's own tree.
+    pub(super) installer: Option<&'a DependencyInstaller<'a>>,
+    pub(super) written: WrittenFiles,
 }
 
 /// The files that the crossed runs replace.
@@ -169,6 +171,11 @@ impl CrossVerification<'_> {
         let name = place.tag.replacen('.', "/", 1).replace('.', "-");
         let crossed = self.trees.compose(name, files).await?;
         self.remove_bytecode().await?;
+        if let Some(installer) = &self.installer
+            && !installer.install_for(&self.trees, &crossed).await?
+        {
+            self.installer = None;
+        }
         place.reset(self.progress, self.cancel).await?;
         let before = FilesBeforeChecks::capture(&self.trees.trees.workspace).await?;
         let deadline = CheckDeadline::new(Instant::now() + self.limit);
@@ -192,7 +199,7 @@ impl CrossVerification<'_> {
         }
         let steps = self.context.with_setup(self.steps);
         let written = before.find_written(&self.trees.trees.start, &steps).await?;
-        self.written.extend(written.found);
+        self.written.extend(written);
         if self.rerun_failed {
             let trees = VerificationTrees {
                 judged: crossed,

@@ -131,6 +131,36 @@ impl DependencyInstaller<'_> {
             *composed = trees.compose(name, &files).await?;
         }
         let folders: &[String] = changes.map_or(&[], |changes| changes.folders.as_slice());
+        self.install_again_in_folder(folders).await
+    }
+
+    /// Installs dependencies once more, for a tree that is composed for a run of the checks and remains in the folder.
+    /// Returns whether all that was installed is what was installed before, or what the setup installs without the
+    /// attempt's code.
+    ///
+    /// Tools such as `uv run` install a project again if a manifest differs from the one that they installed it from.
+    /// If that happened while the checks run, nobody could tell it from an attempt that changes tools meanwhile.
+    ///
+    /// # Errors
+    /// A command fails, or the run is being stopped.
+    pub(super) async fn install_for(
+        &self,
+        trees: &CrossedTrees<'_>,
+        tree: &TreeId,
+    ) -> Result<bool, CheckError> {
+        if let InstallOutcome::Failed(error) = self.install_again_in_folder(&[]).await? {
+            return Err(CheckError::Infrastructure(error));
+        }
+        let differing = self.find_differing(trees, tree).await?;
+        trees.trees.ensure_tree(tree).await?;
+        Ok(differing.is_none())
+    }
+
+    /// Installs dependencies where the checks run; `folders` are those that should exist afterwards.
+    async fn install_again_in_folder(
+        &self,
+        folders: &[String],
+    ) -> Result<InstallOutcome, CheckError> {
         if let Some(open) = self.verification_room {
             return self.install_in_room(open, folders).await;
         }
@@ -325,7 +355,10 @@ impl DependencyInstaller<'_> {
     }
 
     /// Whether the attempt changed manifests or lock files.
-    async fn changes_inputs(&self, trees: &CrossedTrees<'_>) -> Result<bool, CheckError> {
+    pub(super) async fn changes_inputs(
+        &self,
+        trees: &CrossedTrees<'_>,
+    ) -> Result<bool, CheckError> {
         let (start, judged) = (trees.trees.start.clone(), trees.trees.judged.clone());
         if start == judged {
             return Ok(false);

@@ -33,7 +33,7 @@ use super::syntax_check::SyntaxCheck;
 use super::tool_call_check;
 use super::trees::{VerificationTrees, ensure_workspace_tree};
 use super::verification_room::OpenVerificationRoom;
-use super::written_files::FilesBeforeChecks;
+use super::written_files::{FilesBeforeChecks, WrittenFiles};
 use crate::activity::{Activity, Progress};
 use crate::check_error::CheckError;
 use crate::checks::CheckOutcome;
@@ -223,18 +223,18 @@ async fn set_up_and_run(
     cancel: &CancellationToken,
 ) -> Result<Report, CheckError> {
     let mut changed_tools = verification.changed_tools.clone();
+    let place = verification.context();
+    let setup = DependencyInstaller {
+        context: &place,
+        verification_room: verification.verification_room.as_ref(),
+        progress,
+        cancel,
+    };
     if let Some(trees) = &trees {
-        let place = verification.context();
-        let setup = DependencyInstaller {
-            context: &place,
-            verification_room: verification.verification_room.as_ref(),
-            progress,
-            cancel,
-        };
         let trees = verification.crossed_trees(trees);
         changed_tools = setup.install_again(&trees, steps, changed_tools).await?;
     }
-    let report = run_checks(verification, steps, trees, files, progress, cancel).await?;
+    let report = run_checks(verification, steps, trees, files, setup).await?;
     Ok(Report {
         changed_tools: changed_tools.map(Box::new),
         ..report
@@ -246,10 +246,9 @@ async fn run_checks(
     steps: &[Step],
     trees: Option<VerificationTrees>,
     files: Option<FilesBeforeChecks>,
-    progress: &dyn Progress,
-    cancel: &CancellationToken,
+    setup: DependencyInstaller<'_>,
 ) -> Result<Report, CheckError> {
-    let place = verification.context();
+    let (place, progress, cancel) = (setup.context, setup.progress, setup.cancel);
     place.reset(progress, cancel).await?;
     let deadline = CheckDeadline::new(Instant::now() + verification.limit);
     let ((findings, mut written, is_settled), changed, originals) = futures_util::try_join!(
@@ -257,22 +256,23 @@ async fn run_checks(
             let before = verification.capture_files(trees.as_ref(), files).await?;
             let findings = match (&trees, &verification.verification_room) {
                 (None, Some(room)) => {
-                    run_steps_in_room(&place, room, steps, &deadline, progress, cancel).await?
+                    run_steps_in_room(place, room, steps, &deadline, progress, cancel).await?
                 }
-                _ => run_steps(&place, steps, &deadline, progress, cancel).await?,
+                _ => run_steps(place, steps, &deadline, progress, cancel).await?,
             };
-            let (mut written, mut is_same) = (BTreeSet::new(), false);
+            let (mut written, mut is_same) = (WrittenFiles::default(), false);
             if let (Some(before), Some(trees)) = (before, trees.as_ref()) {
                 let steps = place.with_setup(steps);
                 let after = before.find_written(&trees.start, &steps).await?;
-                (written, is_same) = (after.found, after.is_same);
+                is_same = after.is_same;
+                written = after;
             }
             let is_settled = restore_judged_tree(trees.as_ref(), &findings, is_same).await?;
             Ok((findings, written, is_settled))
         },
         verification.check_syntax(trees.as_ref(), deadline.end(), cancel),
         // The result is only needed if the checks pass, so an error is ignored for now.
-        async { Ok(verification.find_originals(&place, trees.as_ref()).await) },
+        async { Ok(verification.find_originals(place, trees.as_ref()).await) },
     )?;
     let out_of_time = deadline.remaining().is_zero();
     let (mut steps, mut findings) = (steps.to_vec(), findings);
@@ -296,7 +296,7 @@ async fn run_checks(
     let mut checks = check_reports(&steps, findings, redactor)?;
     if verification.rerun_failed {
         verification
-            .rerun_failed_checks(&place, trees.as_ref(), &mut checks, progress, cancel)
+            .rerun_failed_checks(place, trees.as_ref(), &mut checks, progress, cancel)
             .await?;
     }
     let changes = trees.as_ref().or(verification.base_trees.as_ref());
@@ -309,7 +309,7 @@ async fn run_checks(
         ..empty_report(verification, status)
     };
     let crossed = verification
-        .run_cross_verification(&place, trees.as_ref(), originals, &report, progress, cancel)
+        .run_cross_verification(&setup, trees.as_ref(), originals, &report, &mut written)
         .await;
     let is_settled = is_settled && matches!(crossed, Ok(None));
     // A run that is stopped must not leave the original tests in the workspace either.
@@ -319,11 +319,8 @@ async fn run_checks(
     if let Some(trees) = in_place.filter(|_| !is_settled) {
         ensure_workspace_tree(&trees.workspace, &trees.judged).await?;
     }
-    if let Some((crossed, mut written_meanwhile)) = crossed? {
-        report.crossed = Some(Box::new(crossed));
-        written.append(&mut written_meanwhile);
-    }
-    report.written_files = verification.describe_written(written);
+    report.crossed = crossed?.map(Box::new);
+    report.written_files = verification.describe_written(written.into_paths());
     Ok(report)
 }
 
@@ -422,17 +419,16 @@ impl Verification {
             .map(Some)
     }
 
-    /// Runs the checks with the original tests, if they pass with the attempt's; second, the files of tests and tools
-    /// that were written meanwhile.
+    /// Runs the checks with the original tests, if they pass with the attempt's. `written` are files that were written
+    /// during the checks of the attempt's own tree, and afterwards those that were written meanwhile as well.
     async fn run_cross_verification(
         &self,
-        place: &VerificationContext,
+        setup: &DependencyInstaller<'_>,
         trees: Option<&VerificationTrees>,
         originals: Result<Option<Originals>, CheckError>,
         report: &Report,
-        progress: &dyn Progress,
-        cancel: &CancellationToken,
-    ) -> Result<Option<(CrossedReport, BTreeSet<String>)>, CheckError> {
+        written: &mut WrittenFiles,
+    ) -> Result<Option<CrossedReport>, CheckError> {
         let (Some(trees), VerificationPlan::Steps { steps }) = (trees, &self.plan) else {
             return Ok(None);
         };
@@ -442,9 +438,13 @@ impl Verification {
         let Some(originals) = originals? else {
             return Ok(None);
         };
+        let crossed_trees = self.crossed_trees(trees);
+        let installs_itself = !self.describe_written(written.tools.clone()).is_empty()
+            && !setup.context.setup.run.is_empty()
+            && setup.changes_inputs(&crossed_trees).await?;
         let mut crossing = CrossVerification {
-            trees: self.crossed_trees(trees),
-            context: place,
+            trees: crossed_trees,
+            context: setup.context,
             steps,
             baseline: &self.baseline,
             known_failures: &self.known_failures,
@@ -452,12 +452,20 @@ impl Verification {
             rerun_failed: self.rerun_failed,
             expected: ExpectedChanges::new(&self.expect_test_changes),
             started_at: self.run_started_at.as_second(),
-            progress,
-            cancel,
-            written: BTreeSet::new(),
+            progress: setup.progress,
+            cancel: setup.cancel,
+            installer: installs_itself.then_some(setup),
+            written: WrittenFiles::default(),
         };
         let crossed = crossing.run(originals, &report.checks).await?;
-        Ok(crossed.map(|crossed| (crossed, crossing.written)))
+        if crossed.is_some() {
+            // What the checks had installed is no longer there.
+            if crossing.installer.is_some() {
+                written.tools.clear();
+            }
+            written.extend(crossing.written);
+        }
+        Ok(crossed)
     }
 
     /// Captures the files before a run of the checks. Without a baseline it is not known which files checks write

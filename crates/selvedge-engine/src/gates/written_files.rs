@@ -14,14 +14,28 @@ use crate::workspace::{ExcludedPath, FileStatIndex, Workspace};
 const DOING: &str = "cannot compare the files around the checks";
 
 /// Files that were written while checks ran.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct WrittenFiles {
-    /// Written files of the test side and of installed tools.
-    pub(super) found: BTreeSet<String>,
+    /// Written files of the test side.
+    pub(super) tests: BTreeSet<String>,
+    /// Written files of installed tools.
+    pub(super) tools: BTreeSet<String>,
     /// Whether no file of any kind was written.
     pub(super) is_same: bool,
     /// Paths that snapshots do not cover, after the checks.
     pub(super) excluded: Vec<ExcludedPath>,
+}
+
+impl WrittenFiles {
+    pub(super) fn extend(&mut self, others: Self) {
+        self.tests.extend(others.tests);
+        self.tools.extend(others.tools);
+    }
+
+    /// All written files of tests and tools.
+    pub(super) fn into_paths(self) -> BTreeSet<String> {
+        self.tests.into_iter().chain(self.tools).collect()
+    }
 }
 
 /// Files of a workspace before a run of the checks.
@@ -57,7 +71,8 @@ impl FilesBeforeChecks {
             let after = workspace.capture_files()?;
             let written = before.find_written(&after);
             let name = |path: &Path| path.to_string_lossy().into_owned();
-            let mut found: BTreeSet<String> = written.tools.iter().map(|it| name(it)).collect();
+            let tools = written.tools.iter().map(|it| name(it)).collect();
+            let mut tests = BTreeSet::new();
             if !written.files.is_empty() {
                 let refers = content_filter(&steps);
                 let may_refer = |path: &Path| refers(&path.to_string_lossy());
@@ -67,10 +82,11 @@ impl FilesBeforeChecks {
                     .map(|(path, bytes)| (name(&path), bytes))
                     .collect();
                 let paths: Vec<String> = written.files.iter().map(|it| name(it)).collect();
-                found.extend(find_written_tests(&base, &paths, &steps));
+                tests.extend(find_written_tests(&base, &paths, &steps));
             }
             Ok(WrittenFiles {
-                found,
+                tests,
+                tools,
                 is_same: before.is_same_tree(&after),
                 excluded: after.into_excluded(),
             })
