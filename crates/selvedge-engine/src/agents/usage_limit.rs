@@ -20,6 +20,9 @@ const LIMIT_PHRASES: &[&str] = &[
 /// A reset within this time is left to the retries of the API.
 const SHORTEST_WAIT: SignedDuration = SignedDuration::from_mins(2);
 
+/// A limit may end between the session that it failed and the reading of its message.
+const LONGEST_OVER: SignedDuration = SignedDuration::from_mins(1);
+
 /// Parses the message with which a session failed. Times without a zone are in that of `now`.
 pub(super) fn parse_usage_limit(message: &str, now: &Zoned) -> Option<UsageLimit> {
     let lower = message.to_lowercase();
@@ -40,9 +43,9 @@ pub(super) fn parse_usage_limit(message: &str, now: &Zoned) -> Option<UsageLimit
     limit_until(resets_at, now.timestamp())
 }
 
-/// The limit that ends at this time, unless that is now.
+/// The limit that ends at this time, unless it has been over for a while.
 pub(super) fn limit_until(resets_at: Timestamp, now: Timestamp) -> Option<UsageLimit> {
-    (resets_at.duration_since(now) > SignedDuration::ZERO).then_some(UsageLimit {
+    (now.duration_since(resets_at) <= LONGEST_OVER).then_some(UsageLimit {
         resets_at,
         reported_at: now,
     })
@@ -251,5 +254,13 @@ mod tests {
         ] {
             assert_eq!(resets_at(message), None, "{message}");
         }
+    }
+
+    #[test]
+    fn usage_limit_may_have_just_ended() {
+        let now = Timestamp::now();
+        let is_limit =
+            |seconds| limit_until(now - SignedDuration::from_secs(seconds), now).is_some();
+        assert_eq!([-1, 0, 20, 120].map(is_limit), [true, true, true, false]);
     }
 }

@@ -81,6 +81,7 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, CliError> {
         errln!("interrupted; nothing was written");
         return Ok(exit_code::INTERRUPTED);
     }
+    let uncovered = uncovered.without_contained(&tried);
     let text =
         init::settings_document(&tried, &setup, is_in_path) + &init::uncovered_comment(&uncovered);
     if args.dry_run {

@@ -15,6 +15,7 @@ use self::script::{join_directories, script_commands};
 use self::steps::{CiStep, StepKeys, Variables, read_steps};
 use super::files::{RepositoryDirectory, RepositoryFiles};
 use super::proposal::{CheckRole, Proposal};
+use super::trial::TriedProposal;
 
 /// Characters of commands that start other programs, write files, or contain variables of CI.
 const SHELL_SYNTAX: [char; 8] = [';', '&', '|', '<', '>', '`', '$', '\n'];
@@ -36,6 +37,8 @@ pub(crate) struct CiCommand {
     /// Whether a condition or a loop of its script decides whether it runs.
     is_conditional: bool,
     variables: Variables,
+    /// The commands of proposals that run this one, too.
+    pub(super) contained_in: Vec<String>,
 }
 
 /// What CI checks and no proposal does.
@@ -43,6 +46,21 @@ pub(crate) struct CiCommand {
 pub(crate) struct UncoveredCi {
     pub(crate) commands: Vec<CiCommand>,
     pub(crate) unreadable_files: Vec<UnreadableFile>,
+}
+
+impl UncoveredCi {
+    /// Leaves out what active checks run, too.
+    pub(crate) fn without_contained(mut self, tried: &[TriedProposal]) -> Self {
+        let active: Vec<&str> = tried
+            .iter()
+            .filter(|it| it.is_active())
+            .map(|it| it.proposal.step.target.as_str())
+            .collect();
+        let is_active = |command: &String| active.contains(&command.as_str());
+        self.commands
+            .retain(|command| !command.contained_in.iter().any(is_active));
+        self
+    }
 }
 
 /// A file of CI that is not valid YAML.
@@ -421,6 +439,7 @@ fn ci_commands(root: &RepositoryDirectory<'_>) -> (Vec<CiCommand>, Vec<Unreadabl
                     found_in: path.to_owned(),
                     is_conditional: command.is_conditional,
                     variables: variables.clone(),
+                    contained_in: Vec::new(),
                 }
             }));
         }

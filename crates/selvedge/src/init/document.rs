@@ -1,5 +1,6 @@
 //! Renders the `selvedge.toml` that `init` writes: each check with its source and the result of its trial.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -111,6 +112,9 @@ fn known_failures(tried: &[TriedProposal]) -> Option<String> {
         Trial::Failed { known_failures, .. } if tried.is_active() => known_failures.as_slice(),
         _ => &[],
     });
+    // Several checks may run the same tests.
+    let mut seen = BTreeSet::new();
+    let ids = ids.filter(|id| seen.insert(id.as_str()));
     let ids: Vec<toml::Value> = ids.map(|id| id.as_str().into()).collect();
     if ids.is_empty() {
         None

@@ -32,7 +32,7 @@ pub(crate) use write::write;
 pub(crate) fn detect(root: &Path) -> (Vec<Proposal>, Vec<SetupLine>, UncoveredCi) {
     let files = walk::read_repository(root);
     let mut proposals = proposal::propose_checks(&files);
-    let uncovered = ci::adopt(&files, &mut proposals);
-    overlap::note_containing_commands(&files, &mut proposals);
+    let mut uncovered = ci::adopt(&files, &mut proposals);
+    overlap::note_containing_commands(&files, &mut proposals, &mut uncovered);
     (proposals, setup::propose_setup(&files), uncovered)
 }

@@ -1,8 +1,9 @@
 //! Finds proposals that repeat the work of others: scripts that run the command of another proposal.
 
+use regex::Regex;
 use serde_json::Value;
 
-use super::ci::{PACKAGE_MANAGERS, is_ci_file, program_words};
+use super::ci::{PACKAGE_MANAGERS, UncoveredCi, is_ci_file, program_words};
 use super::files::{RepositoryDirectory, RepositoryFiles};
 use super::proposal::Proposal;
 
@@ -52,8 +53,12 @@ const MAKEFILES: [&str; 3] = ["Makefile", "makefile", "GNUmakefile"];
 
 const JUSTFILES: [&str; 3] = ["justfile", "Justfile", ".justfile"];
 
-/// Notes in each proposal the commands of the others that run it, too.
-pub(super) fn note_containing_commands(files: &RepositoryFiles, proposals: &mut [Proposal]) {
+/// Notes in each proposal, and in each command of CI that is none, the commands of proposals that run it, too.
+pub(super) fn note_containing_commands(
+    files: &RepositoryFiles,
+    proposals: &mut [Proposal],
+    uncovered: &mut UncoveredCi,
+) {
     for container in 0..proposals.len() {
         let step = &proposals[container].step;
         let (command, directory) = (step.target.clone(), step.directory.clone());
@@ -68,6 +73,12 @@ pub(super) fn note_containing_commands(files: &RepositoryFiles, proposals: &mut 
             };
             if is_other && is_contained() {
                 proposal.contained_in.push(command.clone());
+            }
+        }
+        for other in &mut uncovered.commands {
+            let is_run = || parts.contains(&scripts.normalise(&other.run));
+            if other.directory == directory && is_run() {
+                other.contained_in.push(command.clone());
             }
         }
     }
@@ -146,7 +157,8 @@ impl<'a> Scripts<'a> {
             ["run-script", script] => self.package_script(script),
             ["run-s" | "run-p" | "npm-run-all", scripts @ ..] => {
                 let scripts = scripts.iter().filter(|script| !script.starts_with('-'));
-                scripts.map(|script| format!("npm run {script}")).collect()
+                let names = scripts.flat_map(|script| self.package_scripts(script));
+                names.map(|name| format!("npm run {name}")).collect()
             }
             ["composer", "run" | "run-script", script] | ["composer", script] => {
                 self.composer_script(script)
@@ -155,6 +167,38 @@ impl<'a> Scripts<'a> {
             ["just", targets @ ..] => self.recipes(&JUSTFILES, "just", targets),
             _ => Vec::new(),
         }
+    }
+
+    /// The names of scripts for an argument of `run-s` or pnpm: a name, a pattern such as `test:*`, or an expression
+    /// such as `/^test:/`.
+    fn package_scripts(&self, argument: &str) -> Vec<String> {
+        let argument = argument.trim_matches(['"', '\'']);
+        let expression = argument
+            .strip_prefix('/')
+            .and_then(|it| it.strip_suffix('/'));
+        let expression = match expression {
+            Some(expression) => expression.to_owned(),
+            None if argument.contains('*') => {
+                let parts = argument.split("**").map(|part| {
+                    let names: Vec<String> = part.split('*').map(regex::escape).collect();
+                    names.join("[^:]*")
+                });
+                format!("^{}$", parts.collect::<Vec<_>>().join(".*"))
+            }
+            None => return vec![argument.to_owned()],
+        };
+        let Ok(expression) = Regex::new(&expression) else {
+            return Vec::new();
+        };
+        let names = self
+            .package
+            .as_object()
+            .into_iter()
+            .flat_map(|it| it.keys());
+        names
+            .filter(|name| expression.is_match(name))
+            .cloned()
+            .collect()
     }
 
     fn package_script(&self, name: &str) -> Vec<String> {
@@ -218,6 +262,10 @@ impl<'a> Scripts<'a> {
         };
         if let Some(script) = script.filter(|script| self.package[*script].is_string()) {
             return vec!["run-script".to_owned(), script.to_owned()];
+        }
+        if let Some(expression) = script.filter(|script| script.trim_matches('"').starts_with("/^"))
+        {
+            return vec!["run-s".to_owned(), expression.to_owned()];
         }
         let words = match words {
             ["npx" | "bunx", rest @ ..] => without_options(rest),

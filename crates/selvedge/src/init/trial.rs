@@ -297,6 +297,37 @@ impl TriedProposal {
     }
 }
 
+/// Of the commands for one purpose, where what the first runs before the tests fails already: another one that runs the
+/// tests alone, or else only the first.
+fn prefer_running_tests(group: &mut Vec<TriedProposal>) {
+    if !group
+        .first()
+        .is_some_and(TriedProposal::fails_without_evidence)
+    {
+        return;
+    }
+    if !group
+        .iter()
+        .any(|result| result.runs_tests() && !result.fails_without_evidence())
+    {
+        group.truncate(1);
+        return;
+    }
+    for result in group {
+        if let Trial::Failed {
+            why,
+            shows_tests: false,
+            ..
+        } = &result.trial
+        {
+            result.trial = Trial::Unusable {
+                why: format!("{why}, before it ran tests"),
+                output: Vec::new(),
+            };
+        }
+    }
+}
+
 /// The proposal with the environment variables that CI sets for it.
 fn with_variables(proposal: &Proposal) -> Option<Proposal> {
     let mut with = proposal.clone();
@@ -352,7 +383,8 @@ pub(crate) async fn try_proposals(
                 }
             }
             let result = TriedProposal { proposal, trial };
-            next = (!result.is_active()).then(|| alternatives.next()).flatten();
+            let is_enough = result.is_active() && !result.fails_without_evidence();
+            next = (!is_enough).then(|| alternatives.next()).flatten();
             tried.push(result);
         }
         let mut group = tried.split_off(first);
@@ -366,6 +398,7 @@ pub(crate) async fn try_proposals(
             group[passed].proposal.step.kind = StepKind::Command;
             group.retain(|result| !result.fails_without_evidence());
         }
+        prefer_running_tests(&mut group);
         let mut reasons = BTreeSet::new();
         group.retain(|result| match &result.trial {
             // Another form of the command misses the same.

@@ -102,7 +102,7 @@ pub(in crate::init) const PACKAGE_MANAGERS: [&str; 4] = ["npm", "pnpm", "yarn", 
 const TASK_RUNNERS: [&str; 5] = ["invoke", "just", "make", "rake", "task"];
 
 /// Beginnings of commands that prepare a machine, or that publish.
-const NOT_CHECKS: [&str; 70] = [
+const NOT_CHECKS: [&str; 71] = [
     "test ",
     "[ ",
     "[[ ",
@@ -134,6 +134,7 @@ const NOT_CHECKS: [&str; 70] = [
     "export ",
     "mkdir ",
     "rm ",
+    "sed -i",
     "cp ",
     "mv ",
     "git ",
@@ -269,9 +270,18 @@ pub(super) fn command_purpose(command: &str) -> Option<Purpose> {
 fn named_environment<'a>(words: &[&'a str]) -> Option<(&'a str, &'a str)> {
     let mut names = words.iter().map(|word| file_name(word));
     let program = names.position(|name| matches!(name, "tox" | "nox"))?;
+    let is_option = |word: &str| matches!(word, "-e" | "-f" | "-s" | "--session");
     let mut options = words[program..].windows(2);
-    let option = options.find(|pair| matches!(pair[0], "-e" | "-f" | "-s" | "--session"))?;
-    Some((file_name(words[program]), option[1]))
+    let named = options.find(|pair| is_option(pair[0])).map(|pair| pair[1]);
+    // `-edocs`
+    let attached = || {
+        let mut words = words[program + 1..].iter();
+        words.find_map(|word| {
+            let (option, name) = word.split_at_checked(2)?;
+            (is_option(option) && !name.is_empty()).then_some(name)
+        })
+    };
+    Some((file_name(words[program]), named.or_else(attached)?))
 }
 
 /// The role of environments with this name; `None` if it does not show that they check something.
@@ -433,6 +443,7 @@ fn is_preparation(run: &str) -> bool {
         || is_powershell_assignment()
         || words.iter().any(|word| NOT_CHECK_WORDS.contains(word))
         || words.contains(&"--version")
+        || matches!(words.as_slice(), [_, "-v" | "-V" | "version"])
         || STEP_OUTPUTS.iter().any(|file| run.contains(file))
         || words.iter().all(|word| is_assignment(word))
         || assigns_output()

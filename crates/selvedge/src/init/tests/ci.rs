@@ -337,12 +337,19 @@ fn checks_that_others_contain_are_noted() {
     let makefile = "test:\n\tgo test ./...\nlint:\n\tgo vet ./...\nci: lint test\n";
     let contained = |files: &[(&str, &str)]| {
         let mut adopted = proposals(files);
-        adopt(&repository(files), &mut adopted);
-        note_containing_commands(&repository(files), &mut adopted);
+        let mut uncovered = adopt(&repository(files), &mut adopted);
+        note_containing_commands(&repository(files), &mut adopted, &mut uncovered);
         let noted = adopted
             .iter()
             .filter(|proposal| !proposal.contained_in.is_empty());
-        let noted = noted.map(|it| format!("{} < {}", it.step.target, it.contained_in.join(", ")));
+        let noted = noted.map(|it| (&it.step.target, &it.contained_in));
+        let others = uncovered
+            .commands
+            .iter()
+            .map(|it| (&it.run, &it.contained_in));
+        let others = others.filter(|(_, by)| !by.is_empty());
+        let noted = noted.chain(others);
+        let noted = noted.map(|(run, by)| format!("{run} < {}", by.join(", ")));
         noted.collect::<Vec<_>>()
     };
     let workflow = "- run: eslint --max-warnings 0 .\n";
@@ -367,6 +374,34 @@ fn checks_that_others_contain_are_noted() {
             "npm run lint < npm test, npm run test:ci",
             "npm run test:ci < npm test",
             "npx vitest --coverage < npm test, npm run test:ci",
+        ]
+    );
+    let package = r#"{
+        "scripts": {
+            "test": "pnpm run \"/^test:.*/\"",
+            "test:spec": "vitest run",
+            "test:format": "prettier . --list-different"
+        }
+    }"#;
+    let workflow = "- run: pnpm run test:spec\n- run: pnpm run test:format\n";
+    assert_eq!(
+        contained(&[
+            ("package.json", package),
+            ("pnpm-lock.yaml", ""),
+            (WORKFLOW, workflow)
+        ]),
+        [
+            "pnpm run test:spec < pnpm run test",
+            "pnpm run test:format < pnpm run test"
+        ]
+    );
+    let package = package.replace("pnpm run \\\"/^test:.*/\\\"", "run-p test:*");
+    let noted = contained(&[("package.json", &package), (WORKFLOW, workflow)]);
+    assert_eq!(
+        noted,
+        [
+            "pnpm run test:spec < npm test",
+            "pnpm run test:format < npm test"
         ]
     );
     // Programs that measure the coverage do not matter.
@@ -786,7 +821,7 @@ fn guess_is_the_alternative_of_the_ci_command_that_replaces_it() {
 
 #[test]
 fn environments_of_tox_are_checks_by_their_names() {
-    let workflow = "- run: uv run tox -e docset\n- run: tox run -e typing\n- run: tox -e lint\n- run: tox -e py\n- run: tox -e ${{ matrix.tox }}\n";
+    let workflow = "- run: uv run tox -e docset\n- run: tox -edocs\n- run: tox run -e typing\n- run: tox -e lint\n- run: tox -e py\n- run: tox -e ${{ matrix.tox }}\n";
     check_adopted(
         &[("tox.ini", "[testenv]"), (WORKFLOW, workflow)],
         &[
@@ -794,7 +829,11 @@ fn environments_of_tox_are_checks_by_their_names() {
             ".github/workflows/ci.yml: tox run -e typing",
             ".github/workflows/ci.yml: tox -e lint",
         ],
-        &["uv run tox -e docset", "tox -e ${{ matrix.tox }}"],
+        &[
+            "uv run tox -e docset",
+            "tox -edocs",
+            "tox -e ${{ matrix.tox }}",
+        ],
     );
 }
 

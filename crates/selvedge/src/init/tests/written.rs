@@ -390,3 +390,34 @@ async fn tests_that_exit_with_0_are_preferred_to_failing_ones_without_evidence()
     assert_eq!(only.proposal.step.target, "npm test");
     assert_eq!(only.proposal.step.kind, StepKind::Command);
 }
+
+/// The linter that a script runs before the tests fails already.
+#[tokio::test]
+async fn runner_of_a_script_replaces_what_stops_before_the_tests() {
+    let dir = tempfile::tempdir().unwrap();
+    let package = r#"{"scripts": {"test": "xo && NODE_OPTIONS='--import=tsx' mocha -r x"}}"#;
+    let files = [("package.json", package), ("node_modules/.bin/mocha", "")];
+    let try_all = async |tests: &str| {
+        let tried = try_proposals(proposals(&files), async |proposal| {
+            let is_runner = proposal.step.target.ends_with("mocha -r x");
+            let output = if is_runner {
+                tests
+            } else {
+                "a.ts:1:1: error: no\n"
+            };
+            let mut report = report_of(output, u8::from(!is_runner));
+            if is_runner {
+                report["status"] = "pass".into();
+            }
+            Trial::from_report(
+                &serde_json::from_value(report).unwrap(),
+                proposal,
+                dir.path(),
+            )
+        });
+        let active = tried.await.into_iter().filter(TriedProposal::is_active);
+        active.map(|it| it.proposal.step.target).collect::<Vec<_>>()
+    };
+    let runner = "NODE_OPTIONS='--import=tsx' node_modules/.bin/mocha -r x";
+    assert_eq!(try_all("  2 passing (3ms)\n").await, [runner]);
+}

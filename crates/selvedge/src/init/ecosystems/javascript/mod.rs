@@ -115,7 +115,7 @@ fn detect(at: &RepositoryDirectory<'_>) -> Vec<Proposal> {
 }
 
 /// The part of a script's command that runs tests, with the path of its program if that is installed: of `cross-env CI=1
-/// jest --ci`, the last two words.
+/// jest --ci`, all but the first word.
 fn installed_runner(at: &RepositoryDirectory<'_>, command: &str) -> Option<String> {
     let words: Vec<&str> = command.split_whitespace().collect();
     let is_runner = |index: usize| match words[index] {
@@ -128,7 +128,12 @@ fn installed_runner(at: &RepositoryDirectory<'_>, command: &str) -> Option<Strin
         "node" => "node".to_owned(),
         program => at.installed_program("node_modules/.bin", program)?,
     };
-    let words = std::iter::once(program.as_str()).chain(arguments.iter().copied());
+    let before = &words[..start];
+    let variables = before.strip_prefix(&["cross-env"]).unwrap_or(before);
+    let has_variables = variables.first().is_some_and(|word| word.contains('='));
+    let variables = variables.iter().copied().filter(|_| has_variables);
+    let words = variables.chain([program.as_str()]);
+    let words = words.chain(arguments.iter().copied());
     Some(words.collect::<Vec<_>>().join(" "))
 }
 
@@ -136,7 +141,8 @@ fn installed_runner(at: &RepositoryDirectory<'_>, command: &str) -> Option<Strin
 /// `node_modules`, for example.
 fn without_options(command: &str) -> Option<String> {
     let (plain, _) = command.split_once(" -")?;
-    let program = plain.split(' ').next().unwrap_or_default();
+    let program = plain.rsplit(' ').find(|word| word.contains('/'));
+    let program = program.unwrap_or_default();
     let is_known = program.ends_with("/vitest") || program.ends_with("/jest");
     is_known.then(|| plain.to_owned())
 }
