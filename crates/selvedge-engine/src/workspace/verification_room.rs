@@ -58,6 +58,8 @@ const SHADOW_FOLDER: &str = "shadow";
 const OTHER_ROOM: &str = "other";
 /// Marker file of a room that began with committed files only.
 const COMMITTED_MARKER: &str = "committed";
+/// Marker file of a room whose kept results come from uncommitted files, or are not complete.
+const UNCOMMITTED_RESULTS_MARKER: &str = "uncommitted-results";
 /// Marker file next to a workspace's snapshots; exists once an agent has worked in the workspace.
 const AGENT_MARKER: &str = "agents";
 
@@ -258,26 +260,35 @@ impl VerificationRoom {
         excluded: &[ExcludedPath],
     ) -> Result<(), WorkspaceError> {
         let mut state = self.state();
+        // Until all of them are kept.
+        let marker = self.folder.join(UNCOMMITTED_RESULTS_MARKER);
+        fs::write(&marker, "").map_err(|error| WorkspaceError::io(DOING, &marker, error))?;
         self.keep_build_output(&self.build_output_in(excluded), &mut state)?;
         self.keep_results(&mut state)?;
         self.record_kept()?;
         state.times = None;
-        self.mark_committed(&mut state)
+        if self.mark_committed(&mut state)? {
+            remove_all(&marker)?;
+        }
+        Ok(())
     }
 
-    /// Records whether kept output was built from committed files only: then the next room may use it. Must be called
-    /// before an agent works in the workspace.
-    fn mark_committed(&self, state: &mut VerificationRoomState) -> Result<(), WorkspaceError> {
+    /// Records and returns whether kept output was built from committed files only: then the next room may use it. Must
+    /// be called before an agent works in the workspace.
+    fn mark_committed(&self, state: &mut VerificationRoomState) -> Result<bool, WorkspaceError> {
         let marker = self.folder.join(COMMITTED_MARKER);
         let has_output = !state.build_output.is_empty() || !state.results.is_empty();
         let is_committed = || {
             let status = self.origin.status();
             status.is_ok_and(|status| status.files.is_empty())
         };
-        if has_output && !marker.exists() && *state.is_committed.get_or_insert_with(is_committed) {
-            fs::write(&marker, "").map_err(|e| WorkspaceError::io(DOING, &marker, e))?;
+        if !marker.exists() {
+            if !has_output || !*state.is_committed.get_or_insert_with(is_committed) {
+                return Ok(false);
+            }
+            fs::write(&marker, "").map_err(|error| WorkspaceError::io(DOING, &marker, error))?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Discards the tools that were installed in the room; they are removed when the next tree is entered.
@@ -490,7 +501,7 @@ impl VerificationRoom {
         fs::write(&marker, "").map_err(|error| WorkspaceError::io("write", &marker, error))
     }
 
-    /// Removes a room. Its files, and build output of committed files, are kept for the next room.
+    /// Removes a room. Its files, and what was built from committed files, are kept for the next room.
     pub(crate) fn remove(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
         let kept = Self::keep_for_next(origin, folder);
         remove_all(folder).and(kept)
@@ -499,6 +510,8 @@ impl VerificationRoom {
     fn keep_for_next(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
         if folder.join(COMMITTED_MARKER).exists() {
             build_output::keep_for_next(origin, folder)?;
+        }
+        if !folder.join(UNCOMMITTED_RESULTS_MARKER).exists() {
             results::keep_for_next(origin, folder)?;
         }
         if folder.join(READY_MARKER).exists() {

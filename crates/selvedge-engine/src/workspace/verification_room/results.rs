@@ -169,6 +169,10 @@ fn load_fingerprints(path: &Path) -> FileFingerprints {
 
 /// Moves a room's results to where the next room of the workspace looks for them.
 pub(super) fn keep_for_next(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
+    // It is written once they are complete.
+    if !folder.join(FINGERPRINTS_FILE).exists() {
+        return Ok(());
+    }
     let last = origin.shadow.dir().join(LAST_RESULTS_FOLDER);
     remove_all(&last)?;
     make_folder(&last)?;
