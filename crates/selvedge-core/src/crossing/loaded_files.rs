@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::config_files::side_of_config;
 use super::manifest::text_for_checks;
-use super::references::{ReferenceTarget, References, folder_of, join, stem_of};
+use super::references::{ReferenceTarget, References, TargetIndex, folder_of, join, stem_of};
 use super::sides::{BaseProject, ProjectSide, script_globs};
 use super::test_names::is_named_test;
 use super::wrappers::WrappedCommand;
@@ -360,15 +360,19 @@ impl<'a> BaseProject<'a> {
     fn find_users(&self, paths: impl Iterator<Item = &'a str>) -> BTreeMap<&'a str, FileUsers> {
         let targets: Vec<ReferenceTarget<'a>> = paths.map(ReferenceTarget::new).collect();
         let references = self.read_references(&targets);
-        let mut users: BTreeMap<&'a str, FileUsers> = BTreeMap::new();
-        for target in &targets {
-            let found = users.entry(target.path).or_default();
-            for (path, references) in &references {
-                let counts = *path != target.path
-                    && side_of_config(path).is_none()
-                    && !self.scripts.contains(path)
-                    && !self.setup_files.contains(path);
-                if counts && references.contains(path, target) {
+        let without_users = targets.iter().map(|it| (it.path, FileUsers::default()));
+        let mut users: BTreeMap<&'a str, FileUsers> = without_users.collect();
+        let index = TargetIndex::new(targets, |_| false);
+        let counts = |path: &str| {
+            side_of_config(path).is_none()
+                && !self.scripts.contains(path)
+                && !self.setup_files.contains(path)
+        };
+        for (path, references) in references.iter().filter(|(path, _)| counts(path)) {
+            for at in index.find_named(path, references) {
+                let target = index.target(at).path;
+                if target != *path {
+                    let found = users.entry(target).or_default();
                     found.tests |= self.tests.contains(path);
                     found.work |= !self.tests.contains(path);
                 }

@@ -3,7 +3,7 @@
 //! Sources are not parsed. Tokens that may name a file are compared with the candidate paths, so false positives are
 //! more likely than misses. [`super::sides`] decides what a reference implies.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use regex::Regex;
 
@@ -246,40 +246,156 @@ impl References {
 
     /// Whether a token names the file `target`, from the file at `path`.
     pub(super) fn contains(&self, path: &str, target: &ReferenceTarget<'_>) -> bool {
-        self.0.iter().any(|token| match token {
-            ReferenceToken::Relative(relative) => {
-                join(folder_of(path), relative).is_some_and(|joined| target.is_exactly(&joined))
-            }
-            ReferenceToken::Suffix(suffix) => {
-                target.ends_with(suffix) || target.is_in_package(suffix)
-            }
-            ReferenceToken::Name(name) => target.stem == *name,
-        })
+        let index = TargetIndex::new([*target], |_| false);
+        !index.find_named(path, self).is_empty()
     }
 
     /// Whether a token names an ancestor folder of a data file, which may be read by listing the folder.
     pub(super) fn contains_folder_of(&self, path: &str, target: &ReferenceTarget<'_>) -> bool {
-        let folders = || {
-            let above = std::iter::successors(Some(target.path), |path| Some(folder_of(path)));
-            above.skip(1).take_while(|path| !path.is_empty())
-        };
-        self.0.iter().any(|token| match token {
-            ReferenceToken::Relative(relative) => {
-                join(folder_of(path), relative).is_some_and(|joined| {
-                    !joined.is_empty() && folders().any(|folder| folder == joined)
-                })
-            }
-            ReferenceToken::Suffix(suffix) => {
-                let suffix = suffix
-                    .split(['*', '{'])
-                    .next()
-                    .unwrap_or_default()
-                    .trim_end_matches('/');
-                !suffix.is_empty() && folders().any(|folder| is_suffix(folder, suffix))
-            }
-            ReferenceToken::Name(_) => false,
-        })
+        let index = TargetIndex::new([*target], |_| true);
+        !index.find_listed(path, self).is_empty()
     }
+}
+
+/// Many files that may be referred to. Tokens are looked up, because a vendored project has thousands of files, and each
+/// of them thousands of tokens.
+#[derive(Debug, Default)]
+pub(super) struct TargetIndex<'a> {
+    targets: Vec<ReferenceTarget<'a>>,
+    /// The targets by their paths, and by their other names.
+    paths: TargetsByText<'a>,
+    names: TargetsByText<'a>,
+    /// By the last parts of these.
+    path_ends: TargetsByText<'a>,
+    name_ends: TargetsByText<'a>,
+    stems: TargetsByText<'a>,
+    /// Go files by their folder.
+    packages: TargetsByText<'a>,
+    /// Files that may be read by listing a folder, by the folders above them and by the last parts of these.
+    folders: TargetsByText<'a>,
+    folder_ends: TargetsByText<'a>,
+}
+
+/// Positions of targets.
+type TargetsByText<'a> = HashMap<&'a str, Vec<usize>>;
+
+impl<'a> TargetIndex<'a> {
+    /// `may_be_listed` returns whether a file may be read by listing its folder.
+    pub(super) fn new(
+        targets: impl IntoIterator<Item = ReferenceTarget<'a>>,
+        may_be_listed: impl Fn(&ReferenceTarget<'a>) -> bool,
+    ) -> Self {
+        let mut index = Self::default();
+        for target in targets {
+            let at = index.targets.len();
+            let note = |map: &mut TargetsByText<'a>, text: &'a str| {
+                let found = map.entry(text).or_default();
+                // The same text may be the end of several names.
+                if found.last() != Some(&at) {
+                    found.push(at);
+                }
+            };
+            for name in target.names() {
+                let (whole, ends) = if name == target.path {
+                    (&mut index.paths, &mut index.path_ends)
+                } else {
+                    (&mut index.names, &mut index.name_ends)
+                };
+                note(whole, name);
+                for end in ends_of(name) {
+                    note(ends, end);
+                }
+            }
+            note(&mut index.stems, target.stem);
+            let folder = folder_of(target.path);
+            if SourceLanguage::from_path(target.path) == Some(SourceLanguage::Go)
+                && !folder.is_empty()
+            {
+                note(&mut index.packages, folder);
+            }
+            if may_be_listed(&target) {
+                for folder in folders_above(target.path) {
+                    note(&mut index.folders, folder);
+                    for end in ends_of(folder) {
+                        note(&mut index.folder_ends, end);
+                    }
+                }
+            }
+            index.targets.push(target);
+        }
+        index
+    }
+
+    pub(super) fn target(&self, position: usize) -> &ReferenceTarget<'a> {
+        &self.targets[position]
+    }
+
+    /// The positions of the targets that tokens of the file at `path` name.
+    pub(super) fn find_named(&self, path: &str, references: &References) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let mut add = |map: &TargetsByText<'a>, text: &str| {
+            found.extend(map.get(text).into_iter().flatten());
+        };
+        for token in &references.0 {
+            match token {
+                ReferenceToken::Relative(relative) => {
+                    let Some(joined) = join(folder_of(path), relative) else {
+                        continue;
+                    };
+                    add(&self.paths, &joined);
+                    add(&self.names, &joined);
+                    add(&self.names, strip_code_ending(&joined));
+                }
+                ReferenceToken::Suffix(suffix) => {
+                    add(&self.path_ends, suffix);
+                    add(&self.name_ends, suffix);
+                    add(&self.name_ends, strip_code_ending(suffix));
+                    // The import path of a Go package begins with the module's name.
+                    for folder in ends_of(suffix).skip(1) {
+                        add(&self.packages, folder);
+                    }
+                }
+                ReferenceToken::Name(name) => add(&self.stems, name),
+            }
+        }
+        found
+    }
+
+    /// The positions of the targets below folders that tokens of the file at `path` name.
+    pub(super) fn find_listed(&self, path: &str, references: &References) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        if self.folders.is_empty() {
+            return found;
+        }
+        let mut add = |map: &TargetsByText<'a>, text: &str| {
+            found.extend(map.get(text).into_iter().flatten());
+        };
+        for token in &references.0 {
+            match token {
+                ReferenceToken::Relative(relative) => {
+                    if let Some(joined) = join(folder_of(path), relative) {
+                        add(&self.folders, &joined);
+                    }
+                }
+                ReferenceToken::Suffix(suffix) => {
+                    let fixed = suffix.split(['*', '{']).next().unwrap_or_default();
+                    add(&self.folder_ends, fixed.trim_end_matches('/'));
+                }
+                ReferenceToken::Name(_) => {}
+            }
+        }
+        found
+    }
+}
+
+/// A path, and what follows each of its slashes.
+fn ends_of(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |end| Some(end.split_once('/')?.1))
+}
+
+/// The folders that contain a file, without the root.
+fn folders_above(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |path| Some(path.rsplit_once('/')?.0)).skip(1)
 }
 
 /// A file that may be referred to.
@@ -330,21 +446,6 @@ impl<'a> ReferenceTarget<'a> {
         self.names()
             .any(|name| name == path || (name == without && name != self.path))
     }
-
-    /// Whether it belongs to the Go package with this import path: the module's name and the folder.
-    fn is_in_package(&self, import: &str) -> bool {
-        let folder = folder_of(self.path);
-        SourceLanguage::from_path(self.path) == Some(SourceLanguage::Go)
-            && !folder.is_empty()
-            && import != folder
-            && is_suffix(import, folder)
-    }
-
-    fn ends_with(&self, suffix: &str) -> bool {
-        let without = strip_code_ending(suffix);
-        self.names()
-            .any(|name| is_suffix(name, suffix) || (name != self.path && is_suffix(name, without)))
-    }
 }
 
 /// Removes the extension of code: TypeScript refers to `cases.ts` by `import './cases.js'`.
@@ -353,11 +454,6 @@ pub(super) fn strip_code_ending(path: &str) -> &str {
         Some((without, ending)) if CODE_ENDINGS.contains(&ending) => without,
         _ => path,
     }
-}
-
-fn is_suffix(path: &str, suffix: &str) -> bool {
-    path.strip_suffix(suffix)
-        .is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
 }
 
 pub(super) fn folder_of(path: &str) -> &str {

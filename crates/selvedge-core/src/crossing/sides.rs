@@ -3,6 +3,7 @@
 //! The files **before** the attempt decide, so that nothing that the attempt writes can move a file to another side.
 //! Names decide for files that runners find by name; imports decide for the rest.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use aho_corasick::AhoCorasick;
@@ -15,7 +16,9 @@ use super::packages::{TestPackages, is_package_manifest};
 use super::product::{Product, is_product_manifest};
 use super::project_files::is_project_manifest;
 use super::recipes::find_made_files;
-use super::references::{ReferenceTarget, References, folder_of, join, name_of, stem_of};
+use super::references::{
+    ReferenceTarget, References, TargetIndex, folder_of, join, name_of, stem_of,
+};
 use super::test_names::find_test_folders;
 use super::workspaces::module_name;
 use super::wrappers::find_wrapped_commands;
@@ -248,6 +251,16 @@ pub(super) struct BaseProject<'a> {
     pub(super) added: BTreeSet<&'a str>,
 }
 
+/// The files that one refers to, by their positions.
+struct ReferrerTargets<'a> {
+    path: &'a str,
+    named: BTreeSet<usize>,
+    /// Those that it may read by listing a folder.
+    listed: BTreeSet<usize>,
+    /// All code that it names.
+    code: BTreeSet<usize>,
+}
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Referrers {
     tests: bool,
@@ -400,23 +413,44 @@ impl<'a> BaseProject<'a> {
             targets.extend(between);
             references = self.read_references(&targets);
         }
+        let is_data = |path: &str| SourceLanguage::from_path(path).is_none();
+        let index = TargetIndex::new(targets.iter().copied(), |target| {
+            is_data(target.path) || FIXTURES.is_match(target.path)
+        });
+        let code = self.base.keys().filter(|path| !is_data(path));
+        let code = TargetIndex::new(code.map(|path| ReferenceTarget::new(path)), |_| false);
+        let references: Vec<ReferrerTargets<'a>> = references
+            .iter()
+            .map(|(path, references)| ReferrerTargets {
+                path,
+                named: index.find_named(path, references),
+                listed: index.find_listed(path, references),
+                code: code.find_named(path, references),
+            })
+            .collect();
         loop {
-            let mut users: BTreeMap<&'a str, Referrers> = BTreeMap::new();
-            for target in &targets {
-                let found = users.entry(target.path).or_default();
-                for (path, references) in &references {
-                    let is_data = SourceLanguage::from_path(target.path).is_none();
-                    let is_test = self.tests.contains(path);
-                    let is_listed = is_data || (is_test && FIXTURES.is_match(target.path));
-                    let refers = *path != target.path
-                        && (references.contains(path, target)
-                            || (is_listed && references.contains_folder_of(path, target)));
-                    if refers && is_test {
-                        found.tests |= !is_go(path) || self.is_go_helper(target.path, path);
-                        found.tests_of_code |= is_data && self.refers_to_code(path, references);
-                    } else if refers
-                        && !(self.is_test_by_name(target.path) && is_build_config(path))
-                    {
+            let without_users = targets.iter().map(|it| (it.path, Referrers::default()));
+            let mut users: BTreeMap<&'a str, Referrers> = without_users.collect();
+            for referrer in &references {
+                let path = referrer.path;
+                let is_test = self.tests.contains(path);
+                let refers_to_code = LazyCell::new(|| {
+                    let mut named = referrer.code.iter().map(|at| code.target(*at).path);
+                    let is_work = |other: &str| !self.tests.contains(other);
+                    named.any(is_work) || self.has_package_code(path)
+                });
+                for at in referrer.named.union(&referrer.listed) {
+                    let target = index.target(*at).path;
+                    let is_data = is_data(target);
+                    let refers = referrer.named.contains(at) || is_data || is_test;
+                    if !refers || path == target {
+                        continue;
+                    }
+                    let found = users.entry(target).or_default();
+                    if is_test {
+                        found.tests |= !is_go(path) || self.is_go_helper(target, path);
+                        found.tests_of_code |= is_data && *refers_to_code;
+                    } else if !(self.is_test_by_name(target) && is_build_config(path)) {
                         found.work = true;
                     }
                 }
@@ -454,14 +488,14 @@ impl<'a> BaseProject<'a> {
         SourceLanguage::from_path(path).is_none() && users.tests && !users.work
     }
 
-    fn refers_to_code(&self, path: &str, references: &References) -> bool {
-        let code = self
+    /// Whether there is code of the work side in the same package.
+    fn has_package_code(&self, path: &str) -> bool {
+        let mut others = self
             .base
             .keys()
-            .filter(|other| SourceLanguage::from_path(other).is_some());
-        let mut work = code.filter(|other| !self.tests.contains(other.as_str()));
-        work.any(|other| {
-            is_same_package(path, other) || references.contains(path, &ReferenceTarget::new(other))
+            .filter(|other| is_same_package(path, other));
+        others.any(|other| {
+            SourceLanguage::from_path(other).is_some() && !self.tests.contains(other.as_str())
         })
     }
 
