@@ -33,11 +33,22 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// The first few names, and the number of further ones.
+/// The first few names, and the number of further ones. Names are never cut; long ones are fewer, because the line that
+/// they are in may be.
 pub fn first_names(names: &[String]) -> String {
     const MAX_NAMED: usize = 5;
-    let first: Vec<&str> = names.iter().take(MAX_NAMED).map(String::as_str).collect();
-    match names.len().saturating_sub(MAX_NAMED) {
+    const MAX_CHARS: usize = 160;
+    let mut chars = 0;
+    let first = names
+        .iter()
+        .take(MAX_NAMED)
+        .enumerate()
+        .take_while(|(at, name)| {
+            chars += name.chars().count();
+            *at == 0 || chars <= MAX_CHARS
+        });
+    let first: Vec<&str> = first.map(|(_, name)| name.as_str()).collect();
+    match names.len().saturating_sub(first.len()) {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
     }
@@ -100,6 +111,17 @@ mod tests {
         );
         assert_eq!(hex(&[0, 7, 0xab]), "0007ab");
         assert_eq!(percent_encode("a b/ü", b"/"), "a%20b/%C3%BC");
+    }
+
+    #[test]
+    fn first_names_are_never_cut() {
+        let names = |length: usize, count: usize| vec!["x".repeat(length); count];
+        assert_eq!(first_names(&names(1, 2)), "x, x");
+        assert_eq!(first_names(&names(1, 7)), "x, x, x, x, x and 2 more");
+        let long = "x".repeat(100);
+        assert_eq!(first_names(&names(100, 3)), format!("{long} and 2 more"));
+        let longest = "x".repeat(500);
+        assert_eq!(first_names(&names(500, 1)), longest);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::processes::ProcessCleanup;
 use super::sandbox::SandboxReport;
 use super::task::{Step, StepKind};
 use super::tools::ToolFolderChanges;
-use crate::format::counted;
+use crate::format::{counted, first_names};
 
 /// The status of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -456,7 +456,7 @@ impl Report {
             return Some(format!(
                 "{} of tests or tools changed while the checks ran: {}",
                 counted(self.written_files.len() as u64, "file"),
-                self.written_files.join(", ")
+                first_names(&self.written_files)
             ));
         }
         if let Some(changes) = &self.changed_tools {
@@ -479,7 +479,7 @@ impl Report {
             .unwrap_or(&self.checks);
         let replaced = decisive.iter().find(|it| !it.replaced_modules.is_empty());
         if let Some(check) = replaced {
-            let modules = check.replaced_modules.join(", ");
+            let modules = first_names(&check.replaced_modules);
             return Some(format!(
                 "in `{}` modules of the test runner, or functions that tests use, were replaced from the workspace: {modules}",
                 check.label()
@@ -489,7 +489,7 @@ impl Report {
         let reason = check.reason.as_deref().unwrap_or("tests are missing");
         let named = match check.missing_tests.as_slice() {
             [] => String::new(),
-            tests => format!(": {}", tests.join(", ")),
+            tests => format!(": {}", first_names(tests)),
         };
         Some(format!("in `{}` {reason}{named}", check.label()))
     }
