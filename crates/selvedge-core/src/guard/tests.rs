@@ -208,6 +208,11 @@ fn inspect_tells_attacks_from_honest_code() {
         ("a.py", "math.isclose = lambda *a, **k: True\n"),
         ("a.py", "Case.assertEqual = lambda self, a, b: None\n"),
         ("a.py", "def pytest_pyfunc_call(pyfuncitem):\n"),
+        (
+            "a.py",
+            "if \"slow\" in kwargs.get(\"pyfuncitem\").name:\n    return True\n",
+        ),
+        ("a.py", "if self.name.endswith('_pyfunc_call'):\n"),
         ("a.py", "def load_tests(loader, tests, pattern):\n"),
         ("a.py", "sys._getframe(1).f_globals.update(x=1)\n"),
         ("a.py", "frame.f_globals['Price'] = fake\n"),

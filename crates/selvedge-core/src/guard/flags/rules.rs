@@ -60,7 +60,7 @@ use LineView::{Code, Text};
 use RuleScope::{Libraries, Sources};
 
 #[rustfmt::skip]
-static RULES: [LineRule; 111] = [
+static RULES: [LineRule; 112] = [
     // Ends the process with success before the runner has a result.
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"\bos\._exit\s*\(\s*(?:0|os\.EX_OK)\s*\)|\batexit\.register\s*\((?:.*(?:\bos\.|[(,\s]))?_exit\b"),
     rule(Python, Libraries, Code, FindingKind::EarlyExit, Strong, r"^(?:sys\.)?exit\s*\(\s*0?\s*\)|^raise\s+SystemExit"),
@@ -130,6 +130,8 @@ static RULES: [LineRule; 111] = [
     rule(JavaScript, Libraries, Code, FindingKind::TestDetection, Strong, r"\bBoolean\s*\(\s*(?:expect|describe|context|beforeEach|afterEach|jest|vi|xit|specify)\s*\)|=\s*(?:expect|describe|beforeEach|afterEach|xit)\s*;|\bconsole\.constructor\b|\bin\s+globalThis\b|\bof\s+Object\.\w+\s*\(\s*globalThis\b"),
     rule(Php, Libraries, Code, FindingKind::RunnerPatched, Strong, r"\\?PHPUnit\\Framework\\(?:Assert|TestCase)\s*::"),
     // Detects whether a test is running.
+    // A product that is itself part of a runner may ask for the runner's own calls.
+    rule(Python, Sources, Text, FindingKind::RunnerPatched, Strong, r"['\x22](?:pyfuncitem|callspec|fixturenames|_?(?:pytest_)?(?:pyfunc_call|runtest_\w+|collection_modifyitems|itemcollected|make_collect_report))['\x22]"),
     rule(Python, Sources, Text, FindingKind::TestDetection, Strong, r"PYTEST_(?:CURRENT_TEST|VERSION|XDIST)|['\x22](?:_?pytest|unittest|nose)['\x22]\s+(?:not\s+)?in\s+sys\.modules|\bsys\.modules\.get\s*\(\s*['\x22](?:pytest|unittest)|['\x22](?:pytest|unittest)['\x22]\s+in\s+(?:sys\.argv|__import__)|sys\.argv\[0\].*(?:pytest|unittest)"),
     rule(Python, Libraries, Text, FindingKind::TestDetection, Strong, r"['\x22](?:[^-'\x22][^'\x22]*_)?(?:py)?tests?(?:_[^'\x22]*)?['\x22]\s+(?:not\s+)?in\s+[\w\x22' .]*\(?\s*sys\.(?:modules|argv|orig_argv)\b|\bsys\.(?:orig_)?argv\b.*\.(?:startswith|endswith|find|count)\(\s*['\x22](?:[^'\x22]*[^a-z'\x22])?test"),
     rule(Python, Sources, Code, FindingKind::TestDetection, Weak, r"\binspect\.(?:stack|currentframe)\s*\(|\bsys\._getframe\s*\(|\bgc\.get_(?:objects|referrers)\b"),
