@@ -95,46 +95,19 @@ pub(super) struct WriteStatements {
 
 impl WriteStatements {
     pub(super) async fn prepare(client: &Client) -> Result<Self, Error> {
-        let (
-            save,
-            webhook_deliveries,
-            log,
-            begun,
-            closed,
-            reports,
-            late,
-            journal,
-            costs,
-            results,
-            files,
-            audit,
-        ) = tokio::try_join!(
-            client.prepare(UPDATE_TASKS),
-            client.prepare(WEBHOOK_DELIVERIES),
-            client.prepare(LOG),
-            client.prepare(BEGUN),
-            client.prepare(CLOSED),
-            client.prepare(REPORTS),
-            client.prepare(LATE),
-            client.prepare(JOURNAL),
-            client.prepare(COSTS),
-            client.prepare(RESULTS),
-            client.prepare(FILES),
-            client.prepare(AUDIT),
-        )?;
         Ok(Self {
-            save,
-            webhook_deliveries,
-            log,
-            begun,
-            closed,
-            reports,
-            late,
-            journal,
-            costs,
-            results,
-            files,
-            audit,
+            save: client.prepare(UPDATE_TASKS).await?,
+            webhook_deliveries: client.prepare(WEBHOOK_DELIVERIES).await?,
+            log: client.prepare(LOG).await?,
+            begun: client.prepare(BEGUN).await?,
+            closed: client.prepare(CLOSED).await?,
+            reports: client.prepare(REPORTS).await?,
+            late: client.prepare(LATE).await?,
+            journal: client.prepare(JOURNAL).await?,
+            costs: client.prepare(COSTS).await?,
+            results: client.prepare(RESULTS).await?,
+            files: client.prepare(FILES).await?,
+            audit: client.prepare(AUDIT).await?,
         })
     }
 }
