@@ -167,14 +167,15 @@ impl CrossVerification<'_> {
         files: &[CrossedFile],
         delivered: &[CheckReport],
     ) -> Result<Vec<CheckReport>, CheckError> {
-        let place = self.context.with_prefix(name).for_successive_checks();
+        let mut place = self.context.with_prefix(name).for_successive_checks();
         let name = place.tag.replacen('.', "/", 1).replace('.', "-");
         let crossed = self.trees.compose(name, files).await?;
         self.remove_bytecode().await?;
-        if let Some(installer) = &self.installer
-            && !installer.install_for(&self.trees, &crossed).await?
-        {
-            self.installer = None;
+        if let Some(installer) = self.installer {
+            if !installer.install_for(&self.trees, &crossed).await? {
+                self.installer = None;
+            }
+            place.supervisor = installer.supervisor_of_checks();
         }
         place.reset(self.progress, self.cancel).await?;
         let before = FilesBeforeChecks::capture(&self.trees.trees.workspace).await?;

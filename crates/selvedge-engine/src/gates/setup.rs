@@ -22,6 +22,7 @@ use super::verification_room::OpenVerificationRoom;
 use crate::activity::{Activity, Progress};
 use crate::check_error::CheckError;
 use crate::checks::CheckOutcome;
+use crate::process::Supervisor;
 use crate::removal::remove_all;
 use crate::tools;
 use crate::workspace::{FileContent, Workspace};
@@ -154,6 +155,15 @@ impl DependencyInstaller<'_> {
         let differing = self.find_differing(trees, tree).await?;
         trees.trees.ensure_tree(tree).await?;
         Ok(differing.is_none())
+    }
+
+    /// Supervisor that starts checks with what was installed.
+    pub(super) fn supervisor_of_checks(&self) -> Supervisor {
+        let room = self.verification_room;
+        room.map_or_else(
+            || self.context.supervisor.clone(),
+            OpenVerificationRoom::supervisor,
+        )
     }
 
     /// Installs dependencies where the checks run; `folders` are those that should exist afterwards.

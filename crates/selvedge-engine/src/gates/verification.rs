@@ -223,18 +223,13 @@ async fn set_up_and_run(
     cancel: &CancellationToken,
 ) -> Result<Report, CheckError> {
     let mut changed_tools = verification.changed_tools.clone();
-    let place = verification.context();
-    let setup = DependencyInstaller {
-        context: &place,
-        verification_room: verification.verification_room.as_ref(),
-        progress,
-        cancel,
-    };
     if let Some(trees) = &trees {
+        let place = verification.context();
+        let setup = verification.installer(&place, progress, cancel);
         let trees = verification.crossed_trees(trees);
         changed_tools = setup.install_again(&trees, steps, changed_tools).await?;
     }
-    let report = run_checks(verification, steps, trees, files, setup).await?;
+    let report = run_checks(verification, steps, trees, files, progress, cancel).await?;
     Ok(Report {
         changed_tools: changed_tools.map(Box::new),
         ..report
@@ -246,9 +241,12 @@ async fn run_checks(
     steps: &[Step],
     trees: Option<VerificationTrees>,
     files: Option<FilesBeforeChecks>,
-    setup: DependencyInstaller<'_>,
+    progress: &dyn Progress,
+    cancel: &CancellationToken,
 ) -> Result<Report, CheckError> {
-    let (place, progress, cancel) = (setup.context, setup.progress, setup.cancel);
+    // What was installed in the room takes the place of the workspace's tools.
+    let place = verification.context();
+    let setup = verification.installer(&place, progress, cancel);
     place.reset(progress, cancel).await?;
     let deadline = CheckDeadline::new(Instant::now() + verification.limit);
     let ((findings, mut written, is_settled), changed, originals) = futures_util::try_join!(
@@ -256,9 +254,9 @@ async fn run_checks(
             let before = verification.capture_files(trees.as_ref(), files).await?;
             let findings = match (&trees, &verification.verification_room) {
                 (None, Some(room)) => {
-                    run_steps_in_room(place, room, steps, &deadline, progress, cancel).await?
+                    run_steps_in_room(&place, room, steps, &deadline, progress, cancel).await?
                 }
-                _ => run_steps(place, steps, &deadline, progress, cancel).await?,
+                _ => run_steps(&place, steps, &deadline, progress, cancel).await?,
             };
             let (mut written, mut is_same) = (WrittenFiles::default(), false);
             if let (Some(before), Some(trees)) = (before, trees.as_ref()) {
@@ -272,7 +270,7 @@ async fn run_checks(
         },
         verification.check_syntax(trees.as_ref(), deadline.end(), cancel),
         // The result is only needed if the checks pass, so an error is ignored for now.
-        async { Ok(verification.find_originals(place, trees.as_ref()).await) },
+        async { Ok(verification.find_originals(&place, trees.as_ref()).await) },
     )?;
     let out_of_time = deadline.remaining().is_zero();
     let (mut steps, mut findings) = (steps.to_vec(), findings);
@@ -296,7 +294,7 @@ async fn run_checks(
     let mut checks = check_reports(&steps, findings, redactor)?;
     if verification.rerun_failed {
         verification
-            .rerun_failed_checks(place, trees.as_ref(), &mut checks, progress, cancel)
+            .rerun_failed_checks(&place, trees.as_ref(), &mut checks, progress, cancel)
             .await?;
     }
     let changes = trees.as_ref().or(verification.base_trees.as_ref());
@@ -325,6 +323,20 @@ async fn run_checks(
 }
 
 impl Verification {
+    fn installer<'a>(
+        &'a self,
+        context: &'a VerificationContext,
+        progress: &'a dyn Progress,
+        cancel: &'a CancellationToken,
+    ) -> DependencyInstaller<'a> {
+        DependencyInstaller {
+            context,
+            verification_room: self.verification_room.as_ref(),
+            progress,
+            cancel,
+        }
+    }
+
     fn context(&self) -> VerificationContext {
         let room = self.verification_room.as_ref();
         VerificationContext {
