@@ -153,7 +153,7 @@ impl DependencyInstaller<'_> {
             return Err(CheckError::Infrastructure(error));
         }
         let differing = self.find_differing(trees, tree).await?;
-        trees.trees.ensure_tree(tree).await?;
+        trees.trees.reset_to(tree).await?;
         Ok(differing.is_none())
     }
 

@@ -61,10 +61,15 @@ impl VerificationTrees {
 
     /// Makes the folder equal to the judged tree after checks have run on it, and discards what they built.
     pub(super) async fn reset_to_judged_tree(&self) -> Result<bool, CheckError> {
+        self.reset_to(&self.judged).await
+    }
+
+    /// Makes the folder equal to a tree after commands have run on it, and discards what they built.
+    pub(super) async fn reset_to(&self, tree: &TreeId) -> Result<bool, CheckError> {
         if let Some(room) = &self.verification_room {
             room.forget_entered_tree();
         }
-        self.ensure_tree(&self.judged).await
+        self.ensure_tree(tree).await
     }
 }
 

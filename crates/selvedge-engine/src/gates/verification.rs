@@ -471,9 +471,12 @@ impl Verification {
         };
         let crossed = crossing.run(originals, &report.checks).await?;
         if crossed.is_some() {
-            // What the checks had installed is no longer there.
+            // What the checks had installed is no longer there, and in a room nothing else that they wrote.
             if crossing.installer.is_some() {
                 written.tools.clear();
+                if self.verification_room.is_some() {
+                    written.tests.clear();
+                }
             }
             written.extend(crossing.written);
         }
