@@ -28,6 +28,7 @@ use super::reruns::CheckReruns;
 use super::setup::DependencyInstaller;
 use super::trees::{VerificationTrees, run_blocking};
 use super::verification::check_reports;
+use super::verification_room::OpenVerificationRoom;
 use super::written_files::{FilesBeforeChecks, WrittenFiles};
 use crate::activity::{Activity, Progress};
 use crate::check_error::CheckError;
@@ -52,8 +53,9 @@ pub(super) struct CrossVerification<'a> {
     pub(super) started_at: i64,
     pub(super) progress: &'a dyn Progress,
     pub(super) cancel: &'a CancellationToken,
-    /// Installs dependencies in each composed tree, if the checks did so themselves in the attempt's own tree.
-    pub(super) installer: Option<&'a DependencyInstaller<'a>>,
+    /// Installs dependencies in the room for each composed tree, if the checks did so themselves in the attempt's own
+    /// tree.
+    pub(super) installer: Option<(&'a DependencyInstaller<'a>, &'a OpenVerificationRoom)>,
     pub(super) written: WrittenFiles,
 }
 
@@ -171,11 +173,12 @@ impl CrossVerification<'_> {
         let name = place.tag.replacen('.', "/", 1).replace('.', "-");
         let crossed = self.trees.compose(name, files).await?;
         self.remove_bytecode().await?;
-        if let Some(installer) = self.installer {
-            if !installer.install_for(&self.trees, &crossed).await? {
+        if let Some((installer, room)) = self.installer {
+            if !installer.install_for(room, &self.trees, &crossed).await? {
                 self.installer = None;
             }
-            place.supervisor = installer.supervisor_of_checks();
+            // With what was just installed.
+            place.supervisor = room.supervisor();
         }
         place.reset(self.progress, self.cancel).await?;
         let before = FilesBeforeChecks::capture(&self.trees.trees.workspace).await?;

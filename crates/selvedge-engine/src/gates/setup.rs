@@ -22,7 +22,6 @@ use super::verification_room::OpenVerificationRoom;
 use crate::activity::{Activity, Progress};
 use crate::check_error::CheckError;
 use crate::checks::CheckOutcome;
-use crate::process::Supervisor;
 use crate::removal::remove_all;
 use crate::tools;
 use crate::workspace::{FileContent, Workspace};
@@ -132,45 +131,6 @@ impl DependencyInstaller<'_> {
             *composed = trees.compose(name, &files).await?;
         }
         let folders: &[String] = changes.map_or(&[], |changes| changes.folders.as_slice());
-        self.install_again_in_folder(folders).await
-    }
-
-    /// Installs dependencies once more, for a tree that is composed for a run of the checks and remains in the folder.
-    /// Returns whether all that was installed is what was installed before, or what the setup installs without the
-    /// attempt's code.
-    ///
-    /// Tools such as `uv run` install a project again if a manifest differs from the one that they installed it from.
-    /// If that happened while the checks run, nobody could tell it from an attempt that changes tools meanwhile.
-    ///
-    /// # Errors
-    /// A command fails, or the run is being stopped.
-    pub(super) async fn install_for(
-        &self,
-        trees: &CrossedTrees<'_>,
-        tree: &TreeId,
-    ) -> Result<bool, CheckError> {
-        if let InstallOutcome::Failed(error) = self.install_again_in_folder(&[]).await? {
-            return Err(CheckError::Infrastructure(error));
-        }
-        let differing = self.find_differing(trees, tree).await?;
-        trees.trees.reset_to(tree).await?;
-        Ok(differing.is_none())
-    }
-
-    /// Supervisor that starts checks with what was installed.
-    pub(super) fn supervisor_of_checks(&self) -> Supervisor {
-        let room = self.verification_room;
-        room.map_or_else(
-            || self.context.supervisor.clone(),
-            OpenVerificationRoom::supervisor,
-        )
-    }
-
-    /// Installs dependencies where the checks run; `folders` are those that should exist afterwards.
-    async fn install_again_in_folder(
-        &self,
-        folders: &[String],
-    ) -> Result<InstallOutcome, CheckError> {
         if let Some(open) = self.verification_room {
             return self.install_in_room(open, folders).await;
         }
@@ -186,6 +146,29 @@ impl DependencyInstaller<'_> {
         })
     }
 
+    /// Installs dependencies in the room once more, without those that are installed there, for a tree that is composed
+    /// for a run of the checks. Returns whether all that was installed is what was installed before, or what the setup
+    /// installs without the attempt's code.
+    ///
+    /// Tools such as `uv run` install a project again if a manifest differs from the one that they installed it from.
+    /// If that happened while the checks run, nobody could tell it from an attempt that changes tools meanwhile.
+    ///
+    /// # Errors
+    /// A command fails, or the run is being stopped.
+    pub(super) async fn install_for(
+        &self,
+        open: &OpenVerificationRoom,
+        trees: &CrossedTrees<'_>,
+        tree: &TreeId,
+    ) -> Result<bool, CheckError> {
+        if let InstallOutcome::Failed(error) = self.install_in_room(open, &[]).await? {
+            return Err(CheckError::Infrastructure(error));
+        }
+        let differing = self.find_differing(trees, tree).await?;
+        trees.trees.reset_to(tree).await?;
+        Ok(differing.is_none())
+    }
+
     /// Installs dependencies in a verification room, without the workspace's installed tools; `folders` are those that
     /// should exist afterwards.
     async fn install_in_room(
@@ -194,8 +177,8 @@ impl DependencyInstaller<'_> {
         folders: &[String],
     ) -> Result<InstallOutcome, CheckError> {
         let room = open.verification_room.clone();
-        let remove = move |_: &Workspace| room.remove_copied_tools();
-        let what = "cannot remove copies of installed tools";
+        let remove = move |_: &Workspace| room.remove_tools();
+        let what = "cannot remove installed tools";
         run_blocking(open.verification_room.workspace(), what, remove).await?;
         let place = VerificationContext {
             supervisor: open.installer(),

@@ -466,17 +466,18 @@ impl Verification {
             started_at: self.run_started_at.as_second(),
             progress: setup.progress,
             cancel: setup.cancel,
-            installer: installs_itself.then_some(setup),
+            installer: self
+                .verification_room
+                .as_ref()
+                .filter(|_| installs_itself)
+                .map(|room| (setup, room)),
             written: WrittenFiles::default(),
         };
         let crossed = crossing.run(originals, &report.checks).await?;
         if crossed.is_some() {
-            // What the checks had installed is no longer there, and in a room nothing else that they wrote.
             if crossing.installer.is_some() {
-                written.tools.clear();
-                if self.verification_room.is_some() {
-                    written.tests.clear();
-                }
+                // Nothing that the checks had written was there.
+                *written = WrittenFiles::default();
             }
             written.extend(crossing.written);
         }

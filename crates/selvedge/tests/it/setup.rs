@@ -150,31 +150,6 @@ fn setup_that_cannot_be_compared_waits_for_review() {
     }
 }
 
-/// As `uv run` does: the check installs the project again if its manifest has another content than at the last time.
-#[test]
-fn setup_runs_for_original_tests_if_checks_install_themselves() {
-    let env = installed();
-    env.write("app.sh", "true\n");
-    env.commit("An application");
-    let check = format!(
-        "cmp -s package.json node_modules/runner/version || sh install.sh; sh app.sh; {CHECK}"
-    );
-    let scripts = "echo '{\"scripts\": {\"lint\": \"lint .\"}}' > package.json";
-    let works = agent(&env, &format!("echo good > out; {scripts}"));
-    let out = run_json(&env, &works, &check, &["--retries", "0"]);
-    out.assert_code(0);
-    let report = &out.json()["verification_report"];
-    assert_eq!(report["crossed"]["result"], "passed", "{report}");
-
-    env.git(["reset", "-q", "--hard"]);
-    let tampers = "echo 'echo exit 0 > node_modules/runner/run.sh' > app.sh";
-    let cheats = agent(&env, &format!("{tampers}; {scripts}"));
-    let out = run_json(&env, &cheats, &check, &["--retries", "0"]);
-    out.assert_code(7);
-    let reason = out.json()["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("node_modules/runner/run.sh"), "{reason}");
-}
-
 #[test]
 fn setup_leaves_other_changed_tools_to_review() {
     let env = installed();

@@ -58,13 +58,18 @@ impl VerificationRoom {
         names(&self.state().copied)
     }
 
-    /// Removes the copies, before tools are installed.
-    pub(crate) fn remove_copied_tools(&self) -> Result<(), WorkspaceError> {
+    /// Removes copies, and what a setup has installed in the room, before tools are installed: earlier checks may have
+    /// changed either, and a package manager leaves what it finds.
+    pub(crate) fn remove_tools(&self) -> Result<(), WorkspaceError> {
         let mut state = self.state();
         state.tool_copies.clear();
-        for folder in &state.copied {
+        let mut folders = self.mounted.tools();
+        folders.extend(state.copied.union(&state.installed).cloned());
+        for folder in &folders {
             self.remove_tool(folder)?;
         }
+        self.mounted
+            .create_mount_points(&self.origin, self.tree(), &self.folder)?;
         Ok(())
     }
 

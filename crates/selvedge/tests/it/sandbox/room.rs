@@ -435,6 +435,41 @@ fn room_runs_setup(fixture: &SandboxFixture) {
     assert_outcome(&result, "verified");
 }
 
+/// As `uv run` does, the check installs the project again if its manifest has another content than at the last time.
+fn room_runs_setup_for_original_tests(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write(".gitignore", "node_modules\n");
+    env.write("package.json", "{}\n");
+    env.write("out", "bad\n");
+    env.write("tests/test_app.sh", "true\n");
+    env.write("lib/app.sh", "true\n");
+    // What is there is not installed again.
+    let tool =
+        "test -e node_modules/tool/run.sh || echo 'grep -q good out' > node_modules/tool/run.sh";
+    env.write(
+        "install.sh",
+        format!("mkdir -p node_modules/tool\n{tool}\ncat package.json > node_modules/tool/of\n"),
+    );
+    env.write("selvedge.toml", "[setup]\nrun = \"sh install.sh\"\n");
+    env.write("node_modules/tool/run.sh", "grep -q good out\n");
+    env.write("node_modules/tool/of", "{}\n");
+    let check = "cmp -s package.json node_modules/tool/of || sh install.sh; \
+        sh tests/test_app.sh; sh lib/app.sh; sh node_modules/tool/run.sh";
+    let scripts = "echo '{\"scripts\": {\"lint\": \"lint .\"}}' > package.json";
+    let tampers = "echo 'echo exit 0 > node_modules/tool/run.sh'";
+    let attempts = [
+        ("echo good > out".to_owned(), "verified"),
+        // The original tests do not tamper with the tool.
+        (format!("{tampers} > tests/test_app.sh"), "needs_review"),
+        (format!("{tampers} > lib/app.sh"), "needs_review"),
+    ];
+    for (work, outcome) in attempts {
+        let result = run(fixture, &format!("{work}; {scripts}"), &[check]);
+        assert_outcome(&result, outcome);
+        env.git(["checkout", "-q", "--", "."]);
+    }
+}
+
 /// A setup reads Bundler's settings as they were before the agent.
 fn setup_reads_settings_of_bundler(fixture: &SandboxFixture) {
     let env = &fixture.env;
@@ -571,6 +606,7 @@ in_rooms!(
         room_does_not_follow_planted_links,
         room_discards_writes_of_checks,
         room_runs_setup,
+        room_runs_setup_for_original_tests,
         setup_reads_settings_of_bundler,
     ]
 );
