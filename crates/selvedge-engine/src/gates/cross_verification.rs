@@ -15,6 +15,7 @@ use selvedge_core::crossing::{
     is_plain_test, name_changed, next_run, report_all_expected, scripts_among,
 };
 use selvedge_core::guard::ChangedFile;
+use selvedge_core::installed::InstalledFiles;
 use selvedge_core::machine::excuse_known_failures;
 use selvedge_core::model::{CheckReport, CrossedReport, KnownFailures, RunSpec, Step, TreeId};
 use tokio_util::sync::CancellationToken;
@@ -55,8 +56,17 @@ pub(super) struct CrossVerification<'a> {
     pub(super) cancel: &'a CancellationToken,
     /// Installs dependencies in the room for each composed tree, if the checks did so themselves in the attempt's own
     /// tree.
-    pub(super) installer: Option<(&'a DependencyInstaller<'a>, &'a OpenVerificationRoom)>,
+    pub(super) installer: Option<RoomInstaller<'a>>,
     pub(super) written: WrittenFiles,
+}
+
+/// Installs dependencies in a room.
+#[derive(Clone, Copy)]
+pub(super) struct RoomInstaller<'a> {
+    pub(super) setup: &'a DependencyInstaller<'a>,
+    pub(super) room: &'a OpenVerificationRoom,
+    /// What it has installed for the attempt, before checks ran.
+    pub(super) first: &'a InstalledFiles,
 }
 
 /// The files that the crossed runs replace.
@@ -173,8 +183,11 @@ impl CrossVerification<'_> {
         let name = place.tag.replacen('.', "/", 1).replace('.', "-");
         let crossed = self.trees.compose(name, files).await?;
         self.remove_bytecode().await?;
-        if let Some((installer, room)) = self.installer {
-            if !installer.install_for(room, &self.trees, &crossed).await? {
+        if let Some(RoomInstaller { setup, room, first }) = self.installer {
+            if !setup
+                .install_for(room, &self.trees, &crossed, first)
+                .await?
+            {
                 self.installer = None;
             }
             // With what was just installed.

@@ -67,8 +67,7 @@ impl DependencyInstaller<'_> {
         Ok(error)
     }
 
-    /// Installs dependencies for an attempt that changed installed files, manifests or lock files, and returns what a
-    /// person has to review: files that were not installed again, or a setup that fails.
+    /// Installs dependencies for an attempt that changed installed files, manifests or lock files.
     ///
     /// The commands run on the attempt's work with the original test side: scripts of manifests, and the settings of
     /// package managers, are those from before the attempt.
@@ -80,39 +79,44 @@ impl DependencyInstaller<'_> {
         trees: &CrossedTrees<'_>,
         steps: &[Step],
         changes: Option<ToolFolderChanges>,
-    ) -> Result<Option<ToolFolderChanges>, CheckError> {
+    ) -> Result<InstalledAgain, CheckError> {
         if let Some(open) = self.verification_room {
             open.verification_room.forget_installed();
         }
-        if self.context.setup.run.is_empty() {
-            return Ok(changes);
-        }
-        if changes.is_none() && !self.changes_inputs(trees).await? {
-            return Ok(None);
+        if self.context.setup.run.is_empty()
+            || (changes.is_none() && !self.changes_inputs(trees).await?)
+        {
+            return Ok(InstalledAgain {
+                changes,
+                files: None,
+            });
         }
         let mut composed = trees.trees.judged.clone();
         let installed = self
             .install_on(trees, steps, changes.as_ref(), &mut composed)
             .await;
-        let differing = match &installed {
+        let compared = match &installed {
             Ok(InstallOutcome::All | InstallOutcome::AllBut(_)) => {
-                self.find_differing(trees, &composed).await
+                self.compare_installed(trees, &composed).await.map(Some)
             }
             _ => Ok(None),
         };
         trees.trees.reset_to_judged_tree().await?;
-        let (installed, differing) = (installed?, differing?);
-        let error = match installed {
-            InstallOutcome::All => return Ok(differing),
+        let installed = installed?;
+        let (files, differing) = compared?.unzip();
+        let changes = match installed {
+            InstallOutcome::All => differing.flatten(),
             InstallOutcome::AllBut(folders) => {
                 let left = changes.and_then(|changes| changes.within(&folders));
-                return Ok(left.or(differing));
+                left.or(differing.flatten())
             }
-            InstallOutcome::Failed(error) => error,
+            InstallOutcome::Failed(error) => {
+                let mut left = changes.unwrap_or_default();
+                left.setup_error = Some(error);
+                Some(left)
+            }
         };
-        let mut left = changes.unwrap_or_default();
-        left.setup_error = Some(error);
-        Ok(Some(left))
+        Ok(InstalledAgain { changes, files })
     }
 
     /// Installs dependencies on a tree that is `composed` if the test side differs, and remains in the workspace.
@@ -147,8 +151,8 @@ impl DependencyInstaller<'_> {
     }
 
     /// Installs dependencies in the room once more, without those that are installed there, for a tree that is composed
-    /// for a run of the checks. Returns whether all that was installed is what was installed before, or what the setup
-    /// installs without the attempt's code.
+    /// for a run of the checks. Returns whether they are the `first` ones, except for files that differ from one setup to
+    /// the next: checks have run since, and may have changed what package managers keep outside of the room.
     ///
     /// Tools such as `uv run` install a project again if a manifest differs from the one that they installed it from.
     /// If that happened while the checks run, nobody could tell it from an attempt that changes tools meanwhile.
@@ -160,13 +164,24 @@ impl DependencyInstaller<'_> {
         open: &OpenVerificationRoom,
         trees: &CrossedTrees<'_>,
         tree: &TreeId,
+        first: &InstalledFiles,
     ) -> Result<bool, CheckError> {
         if let InstallOutcome::Failed(error) = self.install_in_room(open, &[]).await? {
             return Err(CheckError::Infrastructure(error));
         }
-        let differing = self.find_differing(trees, tree).await?;
+        let after = self.read_installed(trees).await?;
+        let mut differing = unexplained_files(first, &after, is_program);
+        if !differing.is_empty() {
+            let reference = find_reference(trees, tree, None).await?;
+            let (_, installed) = self
+                .install_reference(trees, &reference, &differing)
+                .await?;
+            differing = self
+                .without_varying(trees, &reference, differing, &installed)
+                .await?;
+        }
         trees.trees.reset_to(tree).await?;
-        Ok(differing.is_none())
+        Ok(differing.is_empty())
     }
 
     /// Installs dependencies in a verification room, without the workspace's installed tools; `folders` are those that
@@ -200,21 +215,32 @@ impl DependencyInstaller<'_> {
         Ok(InstallOutcome::all_but(missing))
     }
 
+    /// What was installed for the attempt, and how it differs from what was installed before.
+    async fn compare_installed(
+        &self,
+        trees: &CrossedTrees<'_>,
+        composed: &TreeId,
+    ) -> Result<(InstalledFiles, Option<ToolFolderChanges>), CheckError> {
+        let after = self.read_installed(trees).await?;
+        let differing = self.find_differing(trees, composed, &after).await?;
+        Ok((after, differing))
+    }
+
     /// Compares what was installed for the attempt with what was installed before, and if necessary with what the setup
     /// installs for the attempt's dependencies without its code. Leaves another tree in the room.
     async fn find_differing(
         &self,
         trees: &CrossedTrees<'_>,
         composed: &TreeId,
+        after: &InstalledFiles,
     ) -> Result<Option<ToolFolderChanges>, CheckError> {
         let recorded = tools::recorded_files(&self.context.run_dir);
         let reference = find_reference(trees, composed, recorded.as_ref()).await?;
         if reference.is_composed {
             return Ok(None);
         }
-        let after = self.read_installed(trees).await?;
         let mut differing = match &recorded {
-            Some(before) => unexplained_files(before, &after, is_program),
+            Some(before) => unexplained_files(before, after, is_program),
             None => after.keys().cloned().collect(),
         };
         if differing.is_empty() {
@@ -226,7 +252,7 @@ impl DependencyInstaller<'_> {
             .install_reference(trees, &reference, &differing)
             .await?;
         if setup_error.is_none() {
-            let unexplained = unexplained_files(&installed, &after, is_program);
+            let unexplained = unexplained_files(&installed, after, is_program);
             differing.retain(|path| unexplained.binary_search(path).is_ok());
             differing = self
                 .without_varying(trees, &reference, differing, &installed)
@@ -348,10 +374,7 @@ impl DependencyInstaller<'_> {
     }
 
     /// Whether the attempt changed manifests or lock files.
-    pub(super) async fn changes_inputs(
-        &self,
-        trees: &CrossedTrees<'_>,
-    ) -> Result<bool, CheckError> {
+    async fn changes_inputs(&self, trees: &CrossedTrees<'_>) -> Result<bool, CheckError> {
         let (start, judged) = (trees.trees.start.clone(), trees.trees.judged.clone());
         if start == judged {
             return Ok(false);
@@ -460,6 +483,14 @@ async fn find_reference(
     };
     let what = "cannot read the attempt's dependencies";
     run_blocking(&trees.trees.workspace, what, find).await
+}
+
+/// What a setup has installed for an attempt.
+pub(crate) struct InstalledAgain {
+    /// What a person has to review: files that were not installed again, or differ, or a setup that fails.
+    pub(crate) changes: Option<ToolFolderChanges>,
+    /// The files of tools, if it has run.
+    pub(crate) files: Option<InstalledFiles>,
 }
 
 /// Files that the setup has installed.

@@ -12,6 +12,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use selvedge_core::crossing::ExpectedChanges;
 use selvedge_core::guard::Protection;
+use selvedge_core::installed::InstalledFiles;
 use selvedge_core::machine::{apply_reruns, compare};
 use selvedge_core::model::{
     CheckReport, CheckStatus, CrossedReport, GuardReport, KnownFailures, Report, ReportStatus,
@@ -23,12 +24,12 @@ use selvedge_digest::{DigestBudget, render_shared};
 use tokio_util::sync::CancellationToken;
 
 use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext, check_report, millis};
-use super::cross_verification::{CrossVerification, CrossedTrees, Originals};
+use super::cross_verification::{CrossVerification, CrossedTrees, Originals, RoomInstaller};
 use super::guard::{apply_guard, known_diagnostics};
 use super::known_failures::mark_touched;
 use super::protected_git::ProtectedGit;
 use super::reruns::CheckReruns;
-use super::setup::DependencyInstaller;
+use super::setup::{DependencyInstaller, InstalledAgain};
 use super::syntax_check::SyntaxCheck;
 use super::tool_call_check;
 use super::trees::{VerificationTrees, ensure_workspace_tree};
@@ -222,16 +223,21 @@ async fn set_up_and_run(
     progress: &dyn Progress,
     cancel: &CancellationToken,
 ) -> Result<Report, CheckError> {
-    let mut changed_tools = verification.changed_tools.clone();
+    let mut installed = InstalledAgain {
+        changes: verification.changed_tools.clone(),
+        files: None,
+    };
     if let Some(trees) = &trees {
         let place = verification.context();
         let setup = verification.installer(&place, progress, cancel);
         let trees = verification.crossed_trees(trees);
-        changed_tools = setup.install_again(&trees, steps, changed_tools).await?;
+        let changes = installed.changes.take();
+        installed = setup.install_again(&trees, steps, changes).await?;
     }
-    let report = run_checks(verification, steps, trees, files, progress, cancel).await?;
+    let first = installed.files.as_ref();
+    let report = run_checks(verification, steps, trees, files, first, progress, cancel).await?;
     Ok(Report {
-        changed_tools: changed_tools.map(Box::new),
+        changed_tools: installed.changes.map(Box::new),
         ..report
     })
 }
@@ -241,6 +247,7 @@ async fn run_checks(
     steps: &[Step],
     trees: Option<VerificationTrees>,
     files: Option<FilesBeforeChecks>,
+    installed: Option<&InstalledFiles>,
     progress: &dyn Progress,
     cancel: &CancellationToken,
 ) -> Result<Report, CheckError> {
@@ -307,7 +314,14 @@ async fn run_checks(
         ..empty_report(verification, status)
     };
     let crossed = verification
-        .run_cross_verification(&setup, trees.as_ref(), originals, &report, &mut written)
+        .run_cross_verification(
+            &setup,
+            installed,
+            trees.as_ref(),
+            originals,
+            &report,
+            &mut written,
+        )
         .await;
     let is_settled = is_settled && matches!(crossed, Ok(None));
     // A run that is stopped must not leave the original tests in the workspace either.
@@ -436,6 +450,7 @@ impl Verification {
     async fn run_cross_verification(
         &self,
         setup: &DependencyInstaller<'_>,
+        installed: Option<&InstalledFiles>,
         trees: Option<&VerificationTrees>,
         originals: Result<Option<Originals>, CheckError>,
         report: &Report,
@@ -450,12 +465,10 @@ impl Verification {
         let Some(originals) = originals? else {
             return Ok(None);
         };
-        let crossed_trees = self.crossed_trees(trees);
-        let installs_itself = !self.describe_written(written.tools.clone()).is_empty()
-            && !setup.context.setup.run.is_empty()
-            && setup.changes_inputs(&crossed_trees).await?;
+        let installs_itself = !self.describe_written(written.tools.clone()).is_empty();
+        let installer = self.verification_room.as_ref().zip(installed);
         let mut crossing = CrossVerification {
-            trees: crossed_trees,
+            trees: self.crossed_trees(trees),
             context: setup.context,
             steps,
             baseline: &self.baseline,
@@ -466,11 +479,9 @@ impl Verification {
             started_at: self.run_started_at.as_second(),
             progress: setup.progress,
             cancel: setup.cancel,
-            installer: self
-                .verification_room
-                .as_ref()
+            installer: installer
                 .filter(|_| installs_itself)
-                .map(|room| (setup, room)),
+                .map(|(room, first)| RoomInstaller { setup, room, first }),
             written: WrittenFiles::default(),
         };
         let crossed = crossing.run(originals, &report.checks).await?;
