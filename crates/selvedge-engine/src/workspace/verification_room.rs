@@ -310,6 +310,16 @@ impl VerificationRoom {
         Self::open(&self.origin, &folder, tree, false, None, caches, None)
     }
 
+    /// Whether a tool folder in the room is more than a place for that of the workspace.
+    fn has_tools(&self, folder: &Path) -> bool {
+        let settings = mounts::settings_in(folder);
+        let entries = fs::read_dir(self.tree().join(folder)).into_iter().flatten();
+        let mut names = entries
+            .flatten()
+            .map(|entry| folder.join(entry.file_name()));
+        names.any(|name| !name.ends_with(MOUNT_MARKER) && Some(&name) != settings.as_ref())
+    }
+
     /// Removes a room of which nothing is kept.
     pub(crate) fn discard(&self) -> Result<(), WorkspaceError> {
         remove_all(&self.folder)
@@ -320,14 +330,8 @@ impl VerificationRoom {
         let survey = self
             .snapshots
             .survey(self.snapshots.rules(), &HashSet::new())?;
-        let has_content = |path: &PathBuf| {
-            let settings = mounts::settings_in(path);
-            let entries = fs::read_dir(self.tree().join(path)).into_iter().flatten();
-            let mut names = entries.flatten().map(|entry| path.join(entry.file_name()));
-            names.any(|name| !name.ends_with(MOUNT_MARKER) && Some(&name) != settings.as_ref())
-        };
         let tools = self.snapshots.tool_folders_in(&survey.excluded).into_iter();
-        let installed: BTreeSet<PathBuf> = tools.filter(has_content).collect();
+        let installed: BTreeSet<PathBuf> = tools.filter(|path| self.has_tools(path)).collect();
         self.state().installed.clone_from(&installed);
         Ok(installed)
     }

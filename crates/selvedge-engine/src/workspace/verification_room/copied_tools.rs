@@ -64,13 +64,12 @@ impl VerificationRoom {
         let mut state = self.state();
         state.tool_copies.clear();
         let mut folders = self.mounted.tools();
+        folders.retain(|folder| self.has_tools(folder));
         folders.extend(state.copied.union(&state.installed).cloned());
         for folder in &folders {
             self.remove_tool(folder)?;
         }
-        self.mounted
-            .create_mount_points(&self.origin, self.tree(), &self.folder)?;
-        Ok(())
+        self.mounted.create_places_of_settings(self.tree())
     }
 
     /// Makes the copies equal to the tools of the workspace while the tree stays entered.

@@ -104,6 +104,18 @@ impl MountedPaths {
         (mounted.places.len() <= MAX_MOUNTS).then_some(mounted)
     }
 
+    /// Creates the files that settings of tools are mounted on, which a setup reads, too.
+    pub(super) fn create_places_of_settings(&self, tree: &Path) -> Result<(), WorkspaceError> {
+        for path in &self.settings {
+            let mount_point = tree.join(path);
+            if mount_point.symlink_metadata().is_err() {
+                make_folder(mount_point.parent().unwrap_or(&mount_point))?;
+                create_sparse_file(&mount_point, 0)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the mounted folders of installed tools.
     pub(super) fn tools(&self) -> BTreeSet<PathBuf> {
         self.tools.clone()
@@ -175,12 +187,7 @@ impl MountedPaths {
                 has_created = true;
             }
         }
-        for path in &self.settings {
-            let mount_point = tree.join(path);
-            if mount_point.symlink_metadata().is_err() {
-                create_sparse_file(&mount_point, 0)?;
-            }
-        }
+        self.create_places_of_settings(tree)?;
         for (_, place) in repository_mounts(origin) {
             make_folder(&tree.join(place))?;
         }
