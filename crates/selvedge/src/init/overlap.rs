@@ -49,6 +49,8 @@ const REPORTING: [&str; 8] = [
     "--verbose",
 ];
 
+const QUOTES: [char; 2] = ['"', '\''];
+
 const MAKEFILES: [&str; 3] = ["Makefile", "makefile", "GNUmakefile"];
 
 const JUSTFILES: [&str; 3] = ["justfile", "Justfile", ".justfile"];
@@ -172,10 +174,8 @@ impl<'a> Scripts<'a> {
     /// The names of scripts for an argument of `run-s` or pnpm: a name, a pattern such as `test:*`, or an expression
     /// such as `/^test:/`.
     fn package_scripts(&self, argument: &str) -> Vec<String> {
-        let argument = argument.trim_matches(['"', '\'']);
-        let expression = argument
-            .strip_prefix('/')
-            .and_then(|it| it.strip_suffix('/'));
+        let expression = script_expression(argument);
+        let argument = argument.trim_matches(QUOTES);
         let expression = match expression {
             Some(expression) => expression.to_owned(),
             None if argument.contains('*') => {
@@ -263,8 +263,7 @@ impl<'a> Scripts<'a> {
         if let Some(script) = script.filter(|script| self.package[*script].is_string()) {
             return vec!["run-script".to_owned(), script.to_owned()];
         }
-        if let Some(expression) = script.filter(|script| script.trim_matches('"').starts_with("/^"))
-        {
+        if let Some(expression) = script.filter(|script| script_expression(script).is_some()) {
             return vec!["run-s".to_owned(), expression.to_owned()];
         }
         let words = match words {
@@ -293,6 +292,12 @@ impl<'a> Scripts<'a> {
             .filter(|word| !(REPORTING.contains(&word.as_str()) || is_vitest && word == "run"));
         program.into_iter().chain(words).collect()
     }
+}
+
+/// The expression that pnpm takes for the names of scripts: `^test:` of `"/^test:/"`.
+fn script_expression(argument: &str) -> Option<&str> {
+    let argument = argument.trim_matches(QUOTES);
+    argument.strip_prefix('/')?.strip_suffix('/')
 }
 
 /// The words from the first one that is no option.
