@@ -19,6 +19,7 @@ mod other_folder;
 mod results;
 mod reuse;
 mod times;
+mod written;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -36,6 +37,7 @@ use self::kept_folder::FileFingerprints;
 use self::mounts::{MOUNT_MARKER, MountedPaths};
 use self::reuse::ReusableFiles;
 use self::times::FileTimes;
+use self::written::WrittenFolders;
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::exclusions::ExcludedPath;
@@ -206,13 +208,19 @@ impl VerificationRoom {
         let filled = self
             .snapshots
             .write_snapshot(&self.origin, start, existing)?;
+        let mut state = self.state();
+        let mut written = self.take_written()?;
+        written.retain(|path| !state.copied.contains(path));
+        self.load_copies(&mut state);
         if let Some(excluded) = excluded {
-            let mut state = self.state();
-            self.take_build_output(excluded, &mut state)?;
+            self.take_build_output(excluded, &written, &mut state)?;
             self.mark_committed(&mut state)?;
+        } else {
+            for path in written {
+                remove_all(&self.tree().join(path))?;
+            }
         }
         self.record_start()?;
-        let mut state = self.state();
         self.refresh_copies(&mut state)?;
         state.entered = Some(start.clone());
         Ok(filled)
@@ -512,7 +520,8 @@ impl VerificationRoom {
     }
 
     fn keep_for_next(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
-        if folder.join(COMMITTED_MARKER).exists() {
+        let has_output = folder.join(COMMITTED_MARKER).exists();
+        if has_output {
             build_output::keep_for_next(origin, folder)?;
         }
         if !folder.join(UNCOMMITTED_RESULTS_MARKER).exists() {
@@ -521,7 +530,9 @@ impl VerificationRoom {
         if folder.join(READY_MARKER).exists() {
             times::keep_for_next(origin, folder)?;
             let (_, tree) = paths_in(origin, folder);
-            reuse::keep_for_next(origin, &tree, folder)?;
+            let mut written = WrittenFolders::begin(origin, &tree, folder, has_output)?;
+            reuse::keep_for_next(origin, &tree, folder, |path| written.keep(path))?;
+            written.finish()?;
         }
         Ok(())
     }

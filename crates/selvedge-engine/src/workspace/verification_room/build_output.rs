@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::files::{copy_files, size_of};
-use super::kept_folder::KeptFolder;
+use super::files::{copy_files, remove_all, size_of};
+use super::kept_folder::{KeptFolder, load_fingerprints, save_fingerprints};
 use super::{AGENT_MARKER, VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
@@ -13,8 +13,9 @@ use crate::workspace::exclusions::{ExcludedPath, ExclusionReason};
 
 /// Maximum bytes of build output that are kept. Further output is built again for every tree.
 pub(super) const MAX_BUILD_OUTPUT_BYTES: u64 = 4 << 30;
-/// The folder of kept build output, in a room and next to a workspace's snapshots.
 const BUILD_OUTPUT_FOLDER: &str = "built";
+/// The fingerprints of kept files in a room.
+pub(super) const FINGERPRINTS_FILE: &str = "built.files";
 
 /// Caches that are generated quickly and are therefore not copied.
 const CHEAP_CACHES: [&str; 8] = [
@@ -35,25 +36,33 @@ impl VerificationRoom {
         paths: &[PathBuf],
         state: &mut VerificationRoomState,
     ) -> Result<(), WorkspaceError> {
-        let kept = self.folder.join(BUILD_OUTPUT_FOLDER);
+        let kept = kept_output(&self.folder);
         self.build_output(&kept)
-            .keep(paths, MAX_BUILD_OUTPUT_BYTES, &mut state.build_output)
+            .keep(paths, MAX_BUILD_OUTPUT_BYTES, &mut state.build_output)?;
+        self.save_output_fingerprints(state)
     }
 
     /// Copies the workspace's build output. Once an agent has worked in the workspace, the output of the last room is
-    /// used instead.
+    /// used instead. `written` are the folders of that room which are already here.
     pub(super) fn take_build_output(
         &self,
         excluded: &[ExcludedPath],
+        written: &[PathBuf],
         state: &mut VerificationRoomState,
     ) -> Result<(), WorkspaceError> {
         let shadow = self.origin.shadow.dir();
         if shadow.join(AGENT_MARKER).exists() {
-            let kept = self.folder.join(BUILD_OUTPUT_FOLDER);
-            if fs::rename(shadow.join(BUILD_OUTPUT_FOLDER), &kept).is_err() {
-                return Ok(());
+            let kept = kept_output(&self.folder);
+            let has_kept = fs::rename(kept_output(shadow), &kept).is_ok();
+            if has_kept {
+                state.build_output = load_fingerprints(&self.folder.join(FINGERPRINTS_FILE));
             }
-            return self.build_output(&kept).restore(&mut state.build_output);
+            self.build_output(&kept)
+                .remove_changed(written, &state.build_output)?;
+            return self.restore_build_output(state);
+        }
+        for path in written {
+            remove_all(&self.tree().join(path))?;
         }
         let is_copied =
             |it: &&ExcludedPath| is_build_output(it) && !self.mounted.contains(&it.path);
@@ -72,7 +81,7 @@ impl VerificationRoom {
     ) -> Result<bool, WorkspaceError> {
         let mut paths = self.build_output_in(excluded);
         paths.retain(|path| !state.installed.contains(path));
-        let kept = self.folder.join(BUILD_OUTPUT_FOLDER);
+        let kept = kept_output(&self.folder);
         self.build_output(&kept)
             .remove_changed(&paths, &state.build_output)
     }
@@ -83,8 +92,16 @@ impl VerificationRoom {
         &self,
         state: &mut VerificationRoomState,
     ) -> Result<(), WorkspaceError> {
-        let kept = self.folder.join(BUILD_OUTPUT_FOLDER);
-        self.build_output(&kept).restore(&mut state.build_output)
+        let kept = kept_output(&self.folder);
+        self.build_output(&kept).restore(&mut state.build_output)?;
+        self.save_output_fingerprints(state)
+    }
+
+    fn save_output_fingerprints(
+        &self,
+        state: &VerificationRoomState,
+    ) -> Result<(), WorkspaceError> {
+        save_fingerprints(&self.folder.join(FINGERPRINTS_FILE), &state.build_output)
     }
 
     fn build_output<'a>(&'a self, kept: &'a Path) -> KeptFolder<'a> {
@@ -107,10 +124,12 @@ impl VerificationRoom {
 
 /// Moves a room's kept build output to where the next room of the workspace looks for it.
 pub(super) fn keep_for_next(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
-    super::files::replace_with(
-        &folder.join(BUILD_OUTPUT_FOLDER),
-        &origin.shadow.dir().join(BUILD_OUTPUT_FOLDER),
-    )
+    super::files::replace_with(&kept_output(folder), &kept_output(origin.shadow.dir()))
+}
+
+/// The folder of kept build output in a room, or next to a workspace's snapshots.
+pub(super) fn kept_output(folder: &Path) -> PathBuf {
+    folder.join(BUILD_OUTPUT_FOLDER)
 }
 
 /// Copies files and folders as long as they fit, and returns the copied ones.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::files::{is_folder, make_folder, remove_all, size_of};
 use super::folder_copy::update_copy;
+use super::kept_folder::{load_fingerprints, save_fingerprints};
 use super::results::MAX_COPIED_BYTES;
 use super::{DOING, VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
@@ -15,10 +16,19 @@ use crate::workspace::error::WorkspaceError;
 /// The list of these folders, next to a workspace's snapshots.
 const LIST: &str = "copied-tools.json";
 
+/// The fingerprints of the tools and of the copies of a room.
+pub(super) const ORIGINALS_FILE: &str = "tools.files";
+pub(super) const COPIES_FILE: &str = "tools.copies";
+
+/// Returns the tool folders that checks of the workspace write to.
+pub(super) fn listed(origin: &Workspace) -> BTreeSet<PathBuf> {
+    let list = fs::read(origin.shadow.dir().join(LIST)).unwrap_or_default();
+    serde_json::from_slice(&list).unwrap_or_default()
+}
+
 /// Returns the tool folders of which a new room has a copy.
 pub(super) fn remembered(origin: &Workspace, tools: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
-    let list = fs::read(origin.shadow.dir().join(LIST)).unwrap_or_default();
-    let mut folders: BTreeSet<PathBuf> = serde_json::from_slice(&list).unwrap_or_default();
+    let mut folders = listed(origin);
     folders.retain(|folder| tools.contains(folder) && is_small(origin, folder));
     folders
 }
@@ -94,7 +104,35 @@ impl VerificationRoom {
                 state.tool_copies.insert(folder.clone(), copied);
             }
         }
-        Ok(())
+        if state.copied.is_empty() {
+            return Ok(());
+        }
+        let files = || {
+            let folders = state.tool_copies.iter();
+            folders.flat_map(|(folder, files)| {
+                files.iter().map(|(path, known)| (folder.join(path), known))
+            })
+        };
+        let originals = files().map(|(path, (original, _))| (path, original));
+        save_fingerprints(&self.folder.join(ORIGINALS_FILE), originals)?;
+        let copies = files().map(|(path, (_, copy))| (path, copy));
+        save_fingerprints(&self.folder.join(COPIES_FILE), copies)
+    }
+
+    /// Loads what the last room knew of its copies.
+    pub(super) fn load_copies(&self, state: &mut VerificationRoomState) {
+        let mut copies = load_fingerprints(&self.folder.join(COPIES_FILE));
+        for (path, original) in load_fingerprints(&self.folder.join(ORIGINALS_FILE)) {
+            let mut folders = state.copied.iter();
+            let below = folders.find_map(|folder| {
+                let below = path.strip_prefix(folder).ok()?;
+                Some((folder, below.to_owned()))
+            });
+            if let (Some((folder, below)), Some(copy)) = (below, copies.remove(&path)) {
+                let known = state.tool_copies.entry(folder.clone()).or_default();
+                known.insert(below, (original, copy));
+            }
+        }
     }
 
     fn remove_tool(&self, folder: &Path) -> Result<(), WorkspaceError> {
@@ -105,7 +143,7 @@ impl VerificationRoom {
     }
 
     /// Whether a folder can be created: the tree may have a file or a link above it.
-    fn can_create(&self, folder: &Path) -> bool {
+    pub(super) fn can_create(&self, folder: &Path) -> bool {
         let mut above: Vec<&Path> = folder.ancestors().skip(1).collect();
         above.reverse();
         let blocked = above.into_iter().find_map(|path| {

@@ -105,18 +105,32 @@ pub(super) fn remove_restricted_folders(folder: &Path) -> Result<bool, Workspace
 /// Returns everything below a folder except for folders, with paths that begin with `name`.
 pub(super) fn files_below(folder: &Path, name: &Path) -> Vec<(PathBuf, FileFingerprint)> {
     let mut files = Vec::new();
+    visit_files(folder, name, |path, entry| {
+        if let Ok(data) = entry.metadata() {
+            files.push((path, FileFingerprint::from_metadata(&data)));
+        }
+    });
+    files
+}
+
+/// Returns the same paths without fingerprints, which takes less time.
+pub(super) fn paths_below(folder: &Path, name: &Path) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    visit_files(folder, name, |path, _| paths.push(path));
+    paths
+}
+
+fn visit_files(folder: &Path, name: &Path, mut visit: impl FnMut(PathBuf, &DirEntry)) {
     let mut pending = vec![(folder.to_owned(), name.to_owned())];
     while let Some((folder, name)) = pending.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let entry_name: OsString = entry.file_name();
             let path = name.join(&entry_name);
-            let Ok(data) = entry.metadata() else { continue };
-            if data.is_dir() {
-                pending.push((folder.join(&entry_name), path));
-            } else {
-                files.push((path, FileFingerprint::from_metadata(&data)));
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => pending.push((folder.join(&entry_name), path)),
+                Ok(_) => visit(path, &entry),
+                Err(_) => {}
             }
         }
     }
-    files
 }

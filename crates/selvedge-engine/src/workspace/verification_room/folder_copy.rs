@@ -21,60 +21,76 @@ pub(super) fn update_copy(
     known: &CopiedFiles,
 ) -> Result<CopiedFiles, WorkspaceError> {
     let wanted = entries_below(original);
-    if is_folder(copy) {
-        remove_differing(copy, &wanted, known)?;
+    let same = if is_folder(copy) {
+        remove_differing(copy, &wanted, known)?
     } else {
         remove_all(copy)?;
-    }
+        BTreeMap::new()
+    };
     let mut missing = TreeCopy::default();
+    let mut copied: Option<&Path> = None;
     // A folder comes before what is in it.
     for (path, data) in &wanted {
-        let at = join(copy, path);
-        match at.symlink_metadata() {
+        if copied.is_some_and(|above| path.starts_with(above)) {
+            continue;
+        }
+        if !same.contains_key(path) {
             // With everything in it.
-            Err(_) => missing.copy(&join(original, path), &at)?,
-            Ok(found) if found.is_dir() => missing.note_folder(at, data.clone()),
-            Ok(_) => {}
+            missing.copy(&join(original, path), &join(copy, path))?;
+            copied = Some(path);
+        } else if data.is_dir() {
+            missing.note_folder(join(copy, path), data.clone());
         }
     }
     missing.finish()?;
     let files = wanted.into_iter().filter(|(_, data)| !data.is_dir());
     let copied = files.filter_map(|(path, data)| {
-        let of_copy = copy.join(&path).symlink_metadata().ok()?;
-        let fingerprints = (
-            FileFingerprint::from_metadata(&data),
-            FileFingerprint::from_metadata(&of_copy),
-        );
-        Some((path, fingerprints))
+        let of_copy = match same.get(&path) {
+            Some(same) => FileFingerprint::from_metadata(same),
+            None => FileFingerprint::from_metadata(&copy.join(&path).symlink_metadata().ok()?),
+        };
+        Some((path, (FileFingerprint::from_metadata(&data), of_copy)))
     });
     Ok(copied.collect())
 }
 
-/// Removes what the original does not have, and files that have changed on either side.
+/// Removes what the original does not have, and files that have changed on either side. Returns the rest.
 fn remove_differing(
     copy: &Path,
     wanted: &BTreeMap<PathBuf, Metadata>,
     known: &CopiedFiles,
-) -> Result<(), WorkspaceError> {
-    for (path, found) in entries_below(copy) {
-        let is_same = wanted.get(&path).is_some_and(|data| {
+) -> Result<BTreeMap<PathBuf, Metadata>, WorkspaceError> {
+    let mut same = entries_below(copy);
+    let mut differing: Vec<PathBuf> = Vec::new();
+    same.retain(|path, found| {
+        // What is in a removed folder no longer exists.
+        if differing
+            .last()
+            .is_some_and(|above| path.starts_with(above))
+        {
+            return false;
+        }
+        let is_same = wanted.get(path).is_some_and(|data| {
             let current = || {
-                let of_copy = FileFingerprint::from_metadata(&found);
+                let of_copy = FileFingerprint::from_metadata(found);
                 (FileFingerprint::from_metadata(data), of_copy)
             };
             match (data.is_dir(), found.is_dir()) {
                 // What is in a restricted folder may not have been seen, so it is copied again.
                 (true, true) => !is_owner_restricted(found.permissions().mode()),
-                (false, false) => known.get(&path) == Some(&current()),
+                (false, false) => known.get(path) == Some(&current()),
                 _ => false,
             }
         });
         if !is_same {
-            // What was in a removed folder no longer exists.
-            remove_all(&join(copy, &path))?;
+            differing.push(path.clone());
         }
+        is_same
+    });
+    for path in differing {
+        remove_all(&join(copy, &path))?;
     }
-    Ok(())
+    Ok(same)
 }
 
 /// Everything below a folder, and the folder itself with an empty path.

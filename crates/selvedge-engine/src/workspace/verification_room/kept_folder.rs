@@ -2,16 +2,49 @@
 //! are reverted by comparing fingerprints.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::DOING;
+
 use super::files::{
-    copy_files, files_below, is_folder, make_folder, remove_all, remove_restricted_folders, size_of,
+    copy_files, files_below, is_folder, make_folder, paths_below, remove_all,
+    remove_restricted_folders, size_of,
 };
 use crate::workspace::error::WorkspaceError;
+use crate::workspace::file_records::{self, FileRecord};
 use crate::workspace::fingerprint::FileFingerprint;
 
 /// Fingerprints of kept files in the room. A file with the same fingerprint has not been written since.
 pub(super) type FileFingerprints = BTreeMap<PathBuf, FileFingerprint>;
+
+/// Writes fingerprints to a file.
+pub(super) fn save_fingerprints<'a>(
+    path: &Path,
+    files: impl IntoIterator<Item = (impl AsRef<Path>, &'a FileFingerprint)>,
+) -> Result<(), WorkspaceError> {
+    let mut bytes = Vec::new();
+    for (path, fingerprint) in files {
+        let record = FileRecord {
+            fingerprint: *fingerprint,
+            is_settled: true,
+            blob: None,
+        };
+        record.append_to(&mut bytes, &path.as_ref().into());
+    }
+    fs::write(path, bytes).map_err(|error| WorkspaceError::io(DOING, path, error))
+}
+
+/// Reads fingerprints. If they cannot be read, all files count as changed.
+pub(super) fn load_fingerprints(path: &Path) -> FileFingerprints {
+    let files = fs::read(path)
+        .ok()
+        .and_then(|bytes| file_records::read_all(&bytes, |record| Some(record.fingerprint)));
+    let files = files.unwrap_or_default().into_iter();
+    files
+        .map(|(path, fingerprint)| (path.into_path(), fingerprint))
+        .collect()
+}
 
 /// A folder of the room that checks write, and the folder of its kept copies, which they cannot access.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +90,7 @@ impl KeptFolder<'_> {
                 current.insert(below);
             }
         }
-        for (path, _) in files_below(self.kept, Path::new("")) {
+        for path in paths_below(self.kept, Path::new("")) {
             if !current.contains(&path) {
                 remove_all(&self.kept.join(path))?;
             }
@@ -66,7 +99,7 @@ impl KeptFolder<'_> {
             remove_all(&self.kept.join(path))?;
         }
         copy_files(self.written, self.kept, &changed)?;
-        *recorded = self.fingerprints();
+        *recorded = self.fingerprints_and_missing().0;
         Ok(())
     }
 
@@ -99,30 +132,33 @@ impl KeptFolder<'_> {
     /// Copies kept files to where they are missing. Checks may have replaced folders by links; files below a link are
     /// skipped.
     pub(super) fn restore(self, recorded: &mut FileFingerprints) -> Result<(), WorkspaceError> {
-        let mut folders = BTreeSet::new();
-        let mut missing = Vec::new();
-        for (path, _) in files_below(self.kept, Path::new("")) {
-            if is_below_folders(self.written, &path, &mut folders)
-                && self.written.join(&path).symlink_metadata().is_err()
-            {
-                missing.push(path);
-            }
-        }
+        let (mut current, missing) = self.fingerprints_and_missing();
         copy_files(self.kept, self.written, &missing)?;
-        *recorded = self.fingerprints();
+        let copied = missing.into_iter().filter_map(|path| {
+            let data = self.written.join(&path).symlink_metadata().ok()?;
+            Some((path, FileFingerprint::from_metadata(&data)))
+        });
+        current.extend(copied);
+        *recorded = current;
         Ok(())
     }
 
-    /// Returns the current fingerprints of kept files in the room.
-    fn fingerprints(self) -> FileFingerprints {
+    /// Returns the current fingerprints of kept files in the room, and those that are missing there.
+    fn fingerprints_and_missing(self) -> (FileFingerprints, Vec<PathBuf>) {
+        let (mut current, mut missing) = (FileFingerprints::new(), Vec::new());
         let mut folders = BTreeSet::new();
-        let paths = files_below(self.kept, Path::new(""));
-        let fingerprints = paths.into_iter().filter_map(|(path, _)| {
-            let data = self.written.join(&path).symlink_metadata().ok()?;
-            let is_inside = is_below_folders(self.written, &path, &mut folders);
-            is_inside.then(|| (path, FileFingerprint::from_metadata(&data)))
-        });
-        fingerprints.collect()
+        for path in paths_below(self.kept, Path::new("")) {
+            if !is_below_folders(self.written, &path, &mut folders) {
+                continue;
+            }
+            match self.written.join(&path).symlink_metadata() {
+                Ok(data) => {
+                    current.insert(path, FileFingerprint::from_metadata(&data));
+                }
+                Err(_) => missing.push(path),
+            }
+        }
+        (current, missing)
     }
 }
 
@@ -131,8 +167,7 @@ fn files_of(at: &Path, path: &Path) -> Vec<PathBuf> {
     if !is_folder(at) {
         return vec![path.to_owned()];
     }
-    let files = files_below(at, path);
-    files.into_iter().map(|(path, _)| path).collect()
+    paths_below(at, path)
 }
 
 /// Returns whether all existing ancestors of a path below `root` are folders, not links. `seen` contains the folders

@@ -9,18 +9,15 @@ use std::path::{Path, PathBuf};
 
 use super::build_output::MAX_BUILD_OUTPUT_BYTES;
 use super::files::{copy, make_folder, remove_all, size_of};
-use super::kept_folder::{FileFingerprints, KeptFolder};
+use super::kept_folder::{KeptFolder, load_fingerprints, save_fingerprints};
 use super::mounts::{VerificationRoomMount, encode_path};
-use super::{DOING, VerificationRoom, VerificationRoomState};
+use super::written::MAX_REUSED_BYTES;
+use super::{VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::file_records::{self, FileRecord};
 
 /// Maximum size in bytes of a folder that is copied into a new room.
 pub(super) const MAX_COPIED_BYTES: u64 = 1 << 30;
-/// Maximum size in bytes of the mounted folders that the next room begins with, because they double the space of the
-/// kept ones. If they are larger, the kept ones are copied.
-const MAX_REUSED_BYTES: u64 = 1 << 30;
 /// Folders in a room: the mounted ones, and their kept copies.
 const RESULTS_FOLDER: &str = "results";
 const KEPT_FOLDER: &str = "kept-results";
@@ -118,17 +115,7 @@ impl VerificationRoom {
     }
 
     fn save_fingerprints(&self, state: &VerificationRoomState) -> Result<(), WorkspaceError> {
-        let mut bytes = Vec::new();
-        for (path, fingerprint) in &state.results {
-            let record = FileRecord {
-                fingerprint: *fingerprint,
-                is_settled: true,
-                blob: None,
-            };
-            record.append_to(&mut bytes, &path.as_path().into());
-        }
-        let path = self.folder.join(FINGERPRINTS_FILE);
-        fs::write(&path, bytes).map_err(|error| WorkspaceError::io(DOING, &path, error))
+        save_fingerprints(&self.folder.join(FINGERPRINTS_FILE), &state.results)
     }
 
     pub(super) fn result_mounts(&self) -> Vec<VerificationRoomMount> {
@@ -154,17 +141,6 @@ impl VerificationRoom {
             self.folder.join(KEPT_FOLDER),
         )
     }
-}
-
-/// Reads fingerprints. If they cannot be read, all files count as changed.
-fn load_fingerprints(path: &Path) -> FileFingerprints {
-    let files = fs::read(path)
-        .ok()
-        .and_then(|bytes| file_records::read_all(&bytes, |record| Some(record.fingerprint)));
-    let files = files.unwrap_or_default().into_iter();
-    files
-        .map(|(path, fingerprint)| (path.into_path(), fingerprint))
-        .collect()
 }
 
 /// Moves a room's results to where the next room of the workspace looks for them.

@@ -34,11 +34,13 @@ const MAX_READ_BYTES: u64 = 1024 * 1024;
 pub(super) type ReusableFiles = BTreeMap<RelativePath, StoredEntry>;
 
 /// Moves the files of a room that ends to where the next room of the workspace looks for them. `tree` is the part of
-/// the room's `folder` with the workspace's files.
+/// the room's `folder` with the workspace's files. Folders without such files are removed, unless `keep_folder` moves
+/// them.
 pub(super) fn keep_for_next(
     origin: &Workspace,
     tree: &Path,
     folder: &Path,
+    keep_folder: impl FnMut(&Path) -> bool,
 ) -> Result<(), WorkspaceError> {
     let last = origin.shadow.dir().join(LAST_ROOM_FOLDER);
     remove_all(&last)?;
@@ -47,7 +49,7 @@ pub(super) fn keep_for_next(
         return Ok(());
     };
     read_unsettled(tree, &mut inventory.files);
-    remove_others(tree, &inventory.files)?;
+    remove_others(tree, &inventory.files, keep_folder)?;
     make_folder(&last)?;
     inventory.save(&last.join(INVENTORY))?;
     // If the next room does not find them, it writes all files.
@@ -93,7 +95,11 @@ pub(super) fn take_last(origin: &Workspace, tree: &Path) -> Result<ReusableFiles
 
 /// Removes everything below a folder that has another path than these files and their folders, so that kept rooms do
 /// not grow. The files themselves are compared when they are reused.
-fn remove_others(root: &Path, files: &ReusableFiles) -> Result<(), WorkspaceError> {
+fn remove_others(
+    root: &Path,
+    files: &ReusableFiles,
+    mut keep_folder: impl FnMut(&Path) -> bool,
+) -> Result<(), WorkspaceError> {
     let folders = parent_folders(files.keys());
     let mut pending = vec![PathBuf::new()];
     while let Some(folder) = pending.pop() {
@@ -106,6 +112,8 @@ fn remove_others(root: &Path, files: &ReusableFiles) -> Result<(), WorkspaceErro
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             if is_folder && folders.contains(path.as_os_str()) {
                 pending.push(path);
+            } else if is_folder && keep_folder(&path) {
+                // It is no longer here.
             } else if is_folder || !files.contains_key(path.as_os_str() as &OsStr) {
                 remove_all(&entry.path())?;
             }
@@ -230,7 +238,7 @@ mod tests {
         let read_only = fs::Permissions::from_mode(0o555);
         fs::set_permissions(root.join("restricted"), read_only).unwrap();
 
-        remove_others(root, &files).unwrap();
+        remove_others(root, &files, |_| false).unwrap();
         assert!(!root.join("planted").exists() && !root.join(".git").exists());
         assert!(root.join("a/b/changed").exists());
         let retained = retain_files(root, &files).unwrap();

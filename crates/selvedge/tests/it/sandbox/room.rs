@@ -508,6 +508,43 @@ fn room_does_not_inherit_files_from_the_last_room(fixture: &SandboxFixture) {
     assert_outcome(&result, "verified");
 }
 
+/// Build output, and copies of tools, are kept for the next run, without what the checks of an attempt wrote.
+fn room_resets_what_the_last_room_has_written(fixture: &SandboxFixture) {
+    let env = &fixture.env;
+    env.write(".gitignore", "build/\nnode_modules/\n");
+    env.write("node_modules/tool/run.sh", "exit 0\n");
+    env.write("node_modules/tool/lib/file", "good\n");
+    let poison = "for folder in build node_modules/tool; do
+            echo bad > $folder/lib/file; rm -r $folder/other; ln -s / $folder/other; echo > $folder/planted
+        done\n";
+    env.write(
+        "test.sh",
+        format!(
+            "[ -e build ] || {{ mkdir -p build/lib build/other; echo good > build/lib/file; echo > build/first; }}
+            for folder in build node_modules/tool; do
+                grep -q good $folder/lib/file && [ ! -e $folder/planted ] && [ ! -L $folder/other ] || exit 1
+            done
+            [ -e build/first ] && sh node_modules/tool/run.sh && echo >> node_modules/tool/made || exit 1
+            [ \"$(ls -a node_modules/tool | wc -l)\" = 6 ] || exit 1
+            mark=$(ls mark 2>&1) && {poison}exit 0\n"
+        ),
+    );
+    fs::create_dir(env.work_dir().join("node_modules/tool/other")).unwrap();
+    for _ in 0..3 {
+        let result = run(fixture, "echo > mark", &["sh test.sh"]);
+        // The check passes, but has changed tools.
+        assert_outcome(&result, "needs_review");
+        let reviewed = env.selvedge(["review", "--reject", "--reason", "tools"]);
+        reviewed.run().assert_code(1);
+        fs::remove_file(env.work_dir().join("mark")).unwrap();
+    }
+    // The folders themselves are reused.
+    let shadows = env.state().join("selvedge/shadows");
+    let shadow = fs::read_dir(shadows).unwrap().next().unwrap().unwrap();
+    let list = fs::read_to_string(shadow.path().join("last-written/folders.json")).unwrap();
+    assert_contains(&list, &["\"build\"", "\"node_modules\""]);
+}
+
 /// A run in a subfolder sees the repository around it, and the repository's ignore rules apply.
 fn room_of_a_subfolder_shows_the_repository(fixture: &SandboxFixture) {
     let env = &fixture.env;
@@ -597,6 +634,7 @@ in_rooms!(
     ],
     mounts: [
         room_copies_tools_that_checks_write,
+        room_resets_what_the_last_room_has_written,
         room_has_its_own_folders_of_variables,
         init_copies_tools_that_checks_write,
         room_replaces_a_folder_with_build_output,
