@@ -65,6 +65,7 @@ pub use restore::RestoreOutcome;
 pub use revision::check_out;
 pub use snapshot::Snapshot;
 pub use status::{DirtyFile, DirtyFiles, UncommittedChange, is_clean, status};
+pub use verification_room::LAST_ROOM_FOLDERS;
 
 pub(crate) use dir_handle::DirHandle;
 pub(crate) use file_stats::FileStatIndex;

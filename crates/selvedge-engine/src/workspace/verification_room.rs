@@ -65,6 +65,15 @@ const UNCOMMITTED_RESULTS_MARKER: &str = "uncommitted-results";
 /// Marker file next to a workspace's snapshots; exists once an agent has worked in the workspace.
 const AGENT_MARKER: &str = "agents";
 
+/// The folders next to a workspace's snapshots with what its last room leaves for the next one. The first of them is
+/// written whenever a room ends.
+pub const LAST_ROOM_FOLDERS: [&str; 4] = [
+    reuse::LAST_ROOM_FOLDER,
+    written::LAST_WRITTEN_FOLDER,
+    results::LAST_RESULTS_FOLDER,
+    build_output::BUILD_OUTPUT_FOLDER,
+];
+
 /// A verification room. Clones refer to the same room.
 #[derive(Debug, Clone)]
 pub(crate) struct VerificationRoom {

@@ -10,7 +10,7 @@ use selvedge_core::model::{RunId, exit_code};
 use selvedge_engine::environment::host_env;
 use selvedge_engine::remove_all;
 use selvedge_engine::sandbox::{AgentCaches, remove_abandoned};
-use selvedge_engine::workspace::file_name_for;
+use selvedge_engine::workspace::{LAST_ROOM_FOLDERS, file_name_for};
 use selvedge_store::{Journal, RunFilter, RunStatus, RunSummary, SqliteJournal};
 use serde::Serialize;
 
@@ -226,11 +226,12 @@ fn stale_rooms(home: &StateDir, runs: &[RunSummary]) -> Vec<GarbageItem> {
     });
     let rooms =
         rooms.filter(|(is_over, room)| room.is_dir() && (*is_over || is_older(room, ROOM_MAX_AGE)));
-    // The files of a workspace's last room, which the next run uses again.
-    let last_rooms = list_dir(&home.root().join("shadows")).into_iter();
-    let last_rooms = last_rooms
-        .map(|shadow| shadow.join("last-room"))
-        .filter(|room| room.is_dir() && is_older(room, ROOM_MAX_AGE));
+    // What a workspace's last room left for the next run.
+    let shadows = list_dir(&home.root().join("shadows")).into_iter();
+    let last_rooms = shadows
+        .filter(|shadow| is_older(&shadow.join(LAST_ROOM_FOLDERS[0]), ROOM_MAX_AGE))
+        .flat_map(|shadow| LAST_ROOM_FOLDERS.map(|name| shadow.join(name)))
+        .filter(|folder| folder.is_dir());
     rooms
         .map(|(_, path)| path)
         .chain(last_rooms)

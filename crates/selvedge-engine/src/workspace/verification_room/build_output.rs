@@ -13,7 +13,7 @@ use crate::workspace::exclusions::{ExcludedPath, ExclusionReason};
 
 /// Maximum bytes of build output that are kept. Further output is built again for every tree.
 pub(super) const MAX_BUILD_OUTPUT_BYTES: u64 = 4 << 30;
-const BUILD_OUTPUT_FOLDER: &str = "built";
+pub(super) const BUILD_OUTPUT_FOLDER: &str = "built";
 /// The fingerprints of kept files in a room.
 pub(super) const FINGERPRINTS_FILE: &str = "built.files";
 

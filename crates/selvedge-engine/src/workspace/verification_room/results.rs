@@ -24,7 +24,7 @@ const KEPT_FOLDER: &str = "kept-results";
 /// The fingerprints of kept files in the mounted folders.
 const FINGERPRINTS_FILE: &str = "kept-results.files";
 /// The folder of these three of the last room, next to a workspace's snapshots.
-const LAST_RESULTS_FOLDER: &str = "last-results";
+pub(super) const LAST_RESULTS_FOLDER: &str = "last-results";
 
 /// A folder outside of the workspace in which tools store results.
 #[derive(Debug, Clone, PartialEq, Eq)]

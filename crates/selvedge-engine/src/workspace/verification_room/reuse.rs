@@ -24,7 +24,7 @@ use crate::workspace::relative::RelativePath;
 use crate::workspace::restore::is_owner_restricted;
 
 /// The folder of the last room's files, next to a workspace's snapshots.
-const LAST_ROOM_FOLDER: &str = "last-room";
+pub(super) const LAST_ROOM_FOLDER: &str = "last-room";
 const FILES: &str = "files";
 const INVENTORY: &str = "inventory";
 /// Maximum size of a file that is read again to be reused.

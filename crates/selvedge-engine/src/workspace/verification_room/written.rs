@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
 
 /// The last room's folders, next to a workspace's snapshots.
-const LAST_WRITTEN_FOLDER: &str = "last-written";
+pub(super) const LAST_WRITTEN_FOLDER: &str = "last-written";
 /// The list of their paths. Each has its index as its name.
 const LIST: &str = "folders.json";
 /// Maximum size in bytes of each folder, because it doubles the space of what it was copied from.
