@@ -1,6 +1,7 @@
 //! Runs the effects of the state machine, each with the module that implements it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use selvedge_core::guard::{GlobError, Protection};
@@ -282,6 +283,7 @@ impl RunContext {
             supervisor,
             is_baseline: true,
             setup: run.spec.setup.clone(),
+            setup_ms: Arc::default(),
         };
         let setup = DependencyInstaller {
             context: &place,
@@ -536,6 +538,7 @@ impl RunContext {
                 supervisor,
                 is_baseline: true,
                 setup: run.spec.setup.clone(),
+                setup_ms: Arc::default(),
             },
             steps: run.spec.steps(),
             limit: Duration::from_millis(run.spec.verification_timeout_ms),

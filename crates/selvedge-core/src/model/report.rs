@@ -383,6 +383,9 @@ pub struct Report {
     pub started_at: jiff::Timestamp,
     /// Elapsed time in milliseconds.
     pub duration_ms: u64,
+    /// The part of it in commands of the setup, which install dependencies and reset state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup_ms: Option<u64>,
 }
 
 impl Report {

@@ -108,6 +108,7 @@ fn run_of(attempts: u32, checks: &[CheckReport], output: &str) -> Run {
             tree: None,
             started_at: Timestamp::UNIX_EPOCH,
             duration_ms: 1,
+            setup_ms: None,
         };
         events.extend([
             Event::AttemptBegan {

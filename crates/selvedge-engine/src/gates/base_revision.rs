@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ignore::WalkBuilder;
@@ -302,6 +303,7 @@ impl BaseRevision {
             supervisor: supervisor.clone(),
             is_baseline: false,
             setup: SetupSpec::default(),
+            setup_ms: Arc::default(),
         }
     }
 

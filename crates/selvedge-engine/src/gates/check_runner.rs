@@ -1,6 +1,8 @@
 //! Runs one check of the plan, reports progress, and turns the outcome into a record of the report.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -37,6 +39,8 @@ pub(crate) struct VerificationContext {
     pub(crate) is_baseline: bool,
     /// Commands that install dependencies and reset state for the checks.
     pub(crate) setup: SetupSpec,
+    /// The time that they took so far, in milliseconds.
+    pub(crate) setup_ms: Arc<AtomicU64>,
 }
 
 /// A check and its number in the plan, from 0.

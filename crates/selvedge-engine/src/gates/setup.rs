@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use selvedge_core::crossing::{CrossedFile, Replacement, with_supported_versions};
@@ -14,7 +15,7 @@ use selvedge_core::model::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext};
+use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext, millis};
 use super::cross_verification::CrossedTrees;
 use super::installed::is_program;
 use super::trees::run_blocking;
@@ -529,6 +530,8 @@ pub(super) async fn run_lines(
         let finding = place
             .run_check_silent(numbered, &deadline, progress, cancel)
             .await?;
+        let took = millis(finding.duration);
+        place.setup_ms.fetch_add(took, Ordering::Relaxed);
         if finding.status != CheckStatus::Pass {
             return Ok(Some(describe_failure(name, line, &finding)));
         }

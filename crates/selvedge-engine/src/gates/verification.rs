@@ -5,7 +5,8 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -227,17 +228,21 @@ async fn set_up_and_run(
         changes: verification.changed_tools.clone(),
         files: None,
     };
+    let mut setup_ms = 0;
     if let Some(trees) = &trees {
         let place = verification.context();
         let setup = verification.installer(&place, progress, cancel);
         let trees = verification.crossed_trees(trees);
         let changes = installed.changes.take();
         installed = setup.install_again(&trees, steps, changes).await?;
+        setup_ms = place.setup_ms.load(Ordering::Relaxed);
     }
     let first = installed.files.as_ref();
     let report = run_checks(verification, steps, trees, files, first, progress, cancel).await?;
+    setup_ms += report.setup_ms.unwrap_or_default();
     Ok(Report {
         changed_tools: installed.changes.map(Box::new),
+        setup_ms: (setup_ms > 0).then_some(setup_ms),
         ..report
     })
 }
@@ -333,6 +338,7 @@ async fn run_checks(
     }
     report.crossed = crossed?.map(Box::new);
     report.written_files = verification.describe_written(written.into_paths());
+    report.setup_ms = Some(place.setup_ms.load(Ordering::Relaxed));
     Ok(report)
 }
 
@@ -367,6 +373,7 @@ impl Verification {
                 .map_or_else(|| self.supervisor.clone(), OpenVerificationRoom::supervisor),
             is_baseline: false,
             setup: self.setup.clone(),
+            setup_ms: Arc::default(),
         }
     }
 
@@ -732,5 +739,6 @@ fn empty_report(verification: &Verification, status: ReportStatus) -> Report {
             .map(|trees| trees.judged.clone()),
         started_at: verification.started_at,
         duration_ms: 0,
+        setup_ms: None,
     }
 }

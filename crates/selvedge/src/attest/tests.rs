@@ -26,6 +26,7 @@ fn statement() -> Statement {
         tree: None,
         started_at: Timestamp::UNIX_EPOCH,
         duration_ms: 1,
+        setup_ms: None,
     };
     let subject = Subject {
         name: ".".to_owned(),

@@ -172,6 +172,7 @@ pub(crate) fn report(attempt_number: u32, status: ReportStatus, tree: Option<Tre
         tree,
         started_at: Timestamp::UNIX_EPOCH,
         duration_ms: 1,
+        setup_ms: None,
     }
 }
 

@@ -39,7 +39,7 @@ struct Times {
     wall: f64,
     /// The number of runs.
     runs: f64,
-    /// In agents and checks, the first run of each check on a tree.
+    /// In agents, setups and checks, the first run of each check on a tree.
     work: f64,
     reruns: f64,
 }
@@ -193,6 +193,7 @@ impl Times {
                     self.add_checks(&report["crossed"]["checks"]);
                     let other_runs = &report["crossed"]["other_runs_ms"];
                     self.work += other_runs.as_f64().unwrap_or_default();
+                    self.work += report["setup_ms"].as_f64().unwrap_or_default();
                 }
                 _ => {}
             }

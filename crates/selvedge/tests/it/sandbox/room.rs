@@ -433,6 +433,8 @@ fn room_runs_setup(fixture: &SandboxFixture) {
         &[check],
     );
     assert_outcome(&result, "verified");
+    let report = &result["verification_report"];
+    assert!(report["setup_ms"].is_u64(), "{result:#}");
 }
 
 /// As `uv run` does, the check installs the project again if its manifest has another content than at the last time.
