@@ -123,11 +123,11 @@ fn gc_removes_leftover_verification_room() {
 
     // What the last room of a workspace left for the next one, which did not come.
     let shadow = env.state().join("selvedge/shadows/unused");
-    for name in ["last-room", "last-results", "built"] {
+    for name in ["last-room", "last-written", "last-results", "built"] {
         std::fs::create_dir_all(shadow.join(name).join("folder")).unwrap();
     }
     env.selvedge(["gc"]).run().assert_code(0);
-    assert_eq!(std::fs::read_dir(&shadow).unwrap().count(), 3);
+    assert_eq!(std::fs::read_dir(&shadow).unwrap().count(), 4);
     let last = std::fs::File::open(shadow.join("last-room")).unwrap();
     let eight_days_ago = SystemTime::now() - Duration::from_hours(8 * 24);
     last.set_modified(eight_days_ago).unwrap();

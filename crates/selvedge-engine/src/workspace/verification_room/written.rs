@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::build_output::{self, kept_output};
@@ -48,7 +49,7 @@ impl WrittenFolders {
         remove_all(&last)?;
         make_folder(&last)?;
         for name in FINGERPRINTS {
-            // Without them, the next room copies everything.
+            // Without them, the next room copies all files.
             let _ = fs::rename(folder.join(name), last.join(name));
         }
         Ok(Self {
@@ -64,13 +65,16 @@ impl WrittenFolders {
     pub(super) fn keep(&mut self, path: &Path) -> bool {
         let output = self.output.as_ref();
         let is_output = output.is_some_and(|kept| is_folder(&kept.join(path)));
-        let at = self.tree.join(path);
-        let Some(name) = path.to_str().filter(|_| {
-            (is_output || self.tools.contains(path))
-                && size_of(&at, MAX_REUSED_BYTES) <= MAX_REUSED_BYTES
-        }) else {
+        let Some(name) = path.to_str() else {
             return false;
         };
+        if !is_output && !self.tools.contains(path) {
+            return false;
+        }
+        let at = self.tree.join(path);
+        if size_of(&at, MAX_REUSED_BYTES) > MAX_REUSED_BYTES {
+            return false;
+        }
         let index = self.paths.len().to_string();
         let is_moved = fs::rename(at, self.last.join(index)).is_ok();
         if is_moved {
@@ -81,8 +85,10 @@ impl WrittenFolders {
 
     pub(super) fn finish(self) -> Result<(), WorkspaceError> {
         let path = self.last.join(LIST);
-        let list = serde_json::to_vec(&self.paths).unwrap_or_default();
-        fs::write(&path, list).map_err(|error| WorkspaceError::io(DOING, &path, error))
+        serde_json::to_vec(&self.paths)
+            .map_err(io::Error::from)
+            .and_then(|list| fs::write(&path, list))
+            .map_err(|error| WorkspaceError::io(DOING, &path, error))
     }
 }
 
@@ -102,6 +108,7 @@ impl VerificationRoom {
             is_free && is_folder(to.parent().unwrap_or(&to)) && fs::rename(from, to).is_ok()
         });
         for name in FINGERPRINTS {
+            // Without them, all files count as changed.
             let _ = fs::rename(last.join(name), self.folder.join(name));
         }
         remove_all(&last)?;
