@@ -60,7 +60,7 @@ impl Protection {
     }
 
     /// The finding for a changed file, if it is protected.
-    pub(super) fn inspect(&self, change: &ChangedFile<'_>) -> Option<Finding> {
+    pub fn inspect(&self, change: &ChangedFile<'_>) -> Option<Finding> {
         let policy = self.policy(change.path)?;
         let (kind, what) = match (change.before, change.after) {
             (None, _) => (FindingKind::ProtectedAdded, "a protected file was added"),

@@ -1,5 +1,6 @@
-//! Runs the guard: reads an attempt's changes from two snapshots and judges them by [`selvedge_core::apply_guard`].
-//! Protected files are reverted before the checks run; from then on the judged tree is the one with these reverted.
+//! Runs the guard: reads an attempt's changes from two snapshots and judges them by [`selvedge_core::guard::inspect`].
+//! Protected files are reverted before the checks run; from then on the judged tree is the one with these reverted. The
+//! other changes are inspected while the checks run.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -25,37 +26,58 @@ pub(super) const EXTERNAL_FOLDERS: [&str; 8] = [
     "target",
 ];
 
-/// Judges an attempt's changes and reverts protected files. `since` is the start of the run in seconds since 1970.
-pub(super) async fn apply_guard(
+/// An attempt's changes, of which the protected files were reverted.
+pub(super) struct GuardedChanges {
+    files: ComparedFiles,
+    protection: Protection,
+    diagnostics: Vec<KnownDiagnostic>,
+}
+
+/// Reverts an attempt's changes of protected files. `since` is the start of the run in seconds since 1970.
+pub(super) async fn revert_protected(
     trees: &mut VerificationTrees,
     protection: Protection,
     diagnostics: Vec<KnownDiagnostic>,
     since: i64,
     name: String,
-) -> Result<Vec<Finding>, CheckError> {
+) -> Result<GuardedChanges, CheckError> {
     let (start, judged) = (trees.start.clone(), trees.judged.clone());
     let work = move |workspace: &Workspace| {
         remove_new_bytecode(workspace.dir(), since);
-        if start == judged {
-            return Ok((Vec::new(), None));
-        }
-        let files = ComparedFiles::between(workspace, &start, &judged, &protection, &diagnostics)?;
-        let findings = files.findings(&protection, &diagnostics);
-        let reverted = files.paths_to_revert(&findings);
+        let files = if start == judged {
+            ComparedFiles(Vec::new())
+        } else {
+            ComparedFiles::between(workspace, &start, &judged, &protection, &diagnostics)?
+        };
+        let reverted = files.paths_to_revert(&protection);
+        let changes = GuardedChanges {
+            files,
+            protection,
+            diagnostics,
+        };
         if reverted.is_empty() {
-            return Ok((findings, None));
+            return Ok((changes, None));
         }
         workspace.restore_files(&start, &reverted)?;
         let snapshot = workspace.snapshot_kept(&name)?;
-        Ok((findings, Some(snapshot.tree)))
+        Ok((changes, Some(snapshot.tree)))
     };
     let workspace = trees.workspace.clone();
-    let (findings, tree) =
+    let (changes, tree) =
         run_blocking(&workspace, "the guard cannot compare the trees", work).await?;
     if let Some(tree) = tree {
         trees.judged = tree;
     }
-    Ok(findings)
+    Ok(changes)
+}
+
+impl GuardedChanges {
+    /// Judges the changes. Nothing is read, so checks may run meanwhile.
+    pub(super) async fn inspect(self) -> Result<Vec<Finding>, CheckError> {
+        let inspect = move || self.files.findings(&self.protection, &self.diagnostics);
+        let inspected = tokio::task::spawn_blocking(inspect).await;
+        inspected.map_err(|panic| CheckError::Infrastructure(panic.to_string()))
+    }
 }
 
 /// The relevant changed files, with their names as the guard reads them: all of them if there are diagnostics, because
@@ -92,21 +114,17 @@ impl ComparedFiles {
         inspect(protection, &changes, diagnostics)
     }
 
-    fn paths_to_revert(&self, findings: &[Finding]) -> Vec<PathBuf> {
-        let is_meant = |name: &String| {
-            findings.iter().any(|finding| {
-                finding.path == *name
-                    && matches!(
-                        finding.action,
-                        FindingAction::Revert | FindingAction::Remove
-                    )
-            })
+    fn paths_to_revert(&self, protection: &Protection) -> Vec<PathBuf> {
+        let is_reverted = |(path, file): &&(String, ComparedFile)| {
+            let change = file.changed_file(path);
+            let finding = protection.inspect(&change);
+            change.before != change.after
+                && finding.is_some_and(|it| {
+                    matches!(it.action, FindingAction::Revert | FindingAction::Remove)
+                })
         };
-        self.0
-            .iter()
-            .filter(|(name, _)| is_meant(name))
-            .map(|(_, file)| file.path.clone())
-            .collect()
+        let reverted = self.0.iter().filter(is_reverted);
+        reverted.map(|(_, file)| file.path.clone()).collect()
     }
 }
 

@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::check_runner::{CheckDeadline, IndexedStep, VerificationContext, check_report, millis};
 use super::cross_verification::{CrossVerification, CrossedTrees, Originals, RoomInstaller};
-use super::guard::{apply_guard, known_diagnostics};
+use super::guard::{GuardedChanges, known_diagnostics, revert_protected};
 use super::known_failures::mark_touched;
 use super::protected_git::ProtectedGit;
 use super::reruns::CheckReruns;
@@ -131,7 +131,7 @@ pub async fn verify(
         VerificationPlan::Steps { steps } => steps,
     };
     let mut trees = verification.trees.clone();
-    let guard = verification.run_guard(trees.as_mut()).await?;
+    let guarded = verification.revert_protected(trees.as_mut()).await?;
     let delivered = trees.as_ref().map(|trees| trees.judged.clone());
     let (mut absent, mut files) = (Vec::new(), None);
     if let (Some(open), Some(trees)) = (&verification.verification_room, trees.as_mut()) {
@@ -145,26 +145,15 @@ pub async fn verify(
             .filter(|_| setup.run.is_empty() && setup.reset.is_empty());
         absent = entered.absent;
     }
-    let (mut report, put_back) = if verification.verification_room.is_some() {
-        let report = set_up_and_run(verification, steps, trees, files, progress, cancel).await?;
-        (report, Vec::new())
-    } else {
-        let (git, supervisor) = ProtectedGit::begin(
-            &verification.workspace,
-            &verification.run_dir,
-            ProtectedSession::Check,
-            &verification.supervisor,
-        )
-        .await?;
-        let protected = Verification {
-            supervisor,
-            ..verification.clone()
-        };
-        let report = set_up_and_run(&protected, steps, trees, None, progress, cancel).await;
-        // Cancelled checks have changed files, too.
-        let put_back = git.end().await;
-        (report?, put_back)
+    let inspected = async {
+        match guarded {
+            Some(changes) => Ok(Some(GuardReport::of(changes.inspect().await?))),
+            None => Ok(None),
+        }
     };
+    let checked = run_in_place(verification, steps, trees, files, progress, cancel);
+    let (guard, checked) = futures_util::join!(inspected, checked);
+    let (guard, (mut report, put_back)) = (guard?, checked?);
     mention_absent_files(&absent, &mut report.checks);
     Ok(Report {
         guard,
@@ -181,6 +170,37 @@ pub async fn verify(
         duration_ms: millis(began.elapsed()),
         ..report
     })
+}
+
+/// Runs the checks in the verification room, or in the workspace itself, where its `.git` directory is protected. Returns
+/// what was put back there.
+async fn run_in_place(
+    verification: &Verification,
+    steps: &[Step],
+    trees: Option<VerificationTrees>,
+    files: Option<FilesBeforeChecks>,
+    progress: &dyn Progress,
+    cancel: &CancellationToken,
+) -> Result<(Report, Vec<String>), CheckError> {
+    if verification.verification_room.is_some() {
+        let report = set_up_and_run(verification, steps, trees, files, progress, cancel).await?;
+        return Ok((report, Vec::new()));
+    }
+    let (git, supervisor) = ProtectedGit::begin(
+        &verification.workspace,
+        &verification.run_dir,
+        ProtectedSession::Check,
+        &verification.supervisor,
+    )
+    .await?;
+    let protected = Verification {
+        supervisor,
+        ..verification.clone()
+    };
+    let report = set_up_and_run(&protected, steps, trees, None, progress, cancel).await;
+    // Cancelled checks have changed files, too.
+    let put_back = git.end().await;
+    Ok((report?, put_back))
 }
 
 /// Adds a note to failed checks that names ignored files of the attempt which are absent while checks run: those that
@@ -547,18 +567,18 @@ impl Verification {
     }
 
     /// Inspects the attempt's changes and reverts protected files; the judged tree changes accordingly.
-    async fn run_guard(
+    async fn revert_protected(
         &self,
         trees: Option<&mut VerificationTrees>,
-    ) -> Result<Option<GuardReport>, CheckError> {
+    ) -> Result<Option<GuardedChanges>, CheckError> {
         let (Some(trees), Some(protection)) = (trees, self.protection.clone()) else {
             return Ok(None);
         };
         let since = self.run_started_at.as_second();
         let name = format!("{}-guarded", self.tag.replace('.', "/"));
         let diagnostics = known_diagnostics(&self.baseline);
-        let findings = apply_guard(trees, protection, diagnostics, since, name).await?;
-        Ok(Some(GuardReport::of(findings)))
+        let changes = revert_protected(trees, protection, diagnostics, since, name).await?;
+        Ok(Some(changes))
     }
 }
 
