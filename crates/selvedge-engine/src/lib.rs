@@ -19,6 +19,7 @@ mod drive;
 mod effects;
 mod excluded_files;
 mod gates;
+mod parallel;
 mod removal;
 mod sink;
 mod tools;

@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use super::paths::{SandboxPaths, SteeringPath, ToolCache, canonical};
 use super::plan::{PathAccess, RelocatedFolder, SandboxPlan};
+use crate::parallel;
 use crate::removal::remove_all;
 use crate::workspace::ResultCache;
 
@@ -608,6 +609,7 @@ fn copy_whole(from: &Path, to: &Path, scratch: &Path) -> io::Result<()> {
         .tempdir_in(scratch)?;
     let copy = made.path().join("copy");
     let mut folders = vec![(from.to_owned(), copy.clone())];
+    let mut files = Vec::new();
     while let Some((from, to)) = folders.pop() {
         fs::create_dir(&to)?;
         for entry in fs::read_dir(from)? {
@@ -618,9 +620,12 @@ fn copy_whole(from: &Path, to: &Path, scratch: &Path) -> io::Result<()> {
             } else if kind.is_symlink() {
                 symlink(fs::read_link(entry.path())?, to)?;
             } else if kind.is_file() {
-                fs::copy(entry.path(), to)?;
+                files.push((entry.path(), to));
             }
         }
+    }
+    for copied in parallel::map(&files, |(from, to)| fs::copy(from, to)) {
+        copied?;
     }
     if let Some(above) = to.parent() {
         fs::create_dir_all(above)?;

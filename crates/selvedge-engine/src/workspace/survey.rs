@@ -36,6 +36,21 @@ pub(super) struct Survey {
     pub(super) unignored: Option<HashSet<RelativePath>>,
 }
 
+impl Survey {
+    /// Leaves out paths that were not covered, and that were `removed` from `dir` since.
+    pub(super) fn leave_out(&mut self, dir: &Path, removed: &HashSet<PathBuf>) {
+        self.excluded.retain(|it| !removed.contains(&it.path));
+        for path in removed {
+            self.folders.remove(path.as_os_str());
+            let above = path.parent().unwrap_or(Path::new(""));
+            let entries = fs::read_dir(dir.join(above));
+            if entries.is_ok_and(|mut entries| entries.next().is_none()) {
+                self.empty.insert(above.into());
+            }
+        }
+    }
+}
+
 impl Workspace {
     /// Surveys the workspace by `rules`. The paths in `always` are covered regardless of their size and the ignore
     /// rules.

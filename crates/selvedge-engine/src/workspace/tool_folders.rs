@@ -21,6 +21,7 @@ use super::fingerprint::FileFingerprint;
 use super::ids::{BlobHasher, BlobId};
 use super::relative::RelativePath;
 use super::shadow;
+use crate::parallel;
 use crate::removal::remove_all;
 
 /// Folders that installers fill with files that checks load or run.
@@ -195,28 +196,33 @@ impl ToolManifest {
         let folders: BTreeSet<RelativePath> =
             folders.iter().map(|it| it.as_path().into()).collect();
         let now = SystemTime::now();
-        let mut total = 0;
-        let reader = DirHandle::open_root(dir).ok();
-        let files = scan(dir, &folders).into_iter().map(|(path, fingerprint)| {
+        let (mut files, mut unknown, mut total) = (BTreeMap::new(), Vec::new(), 0);
+        for (path, fingerprint) in scan(dir, &folders) {
             let unchanged = previous.files.get(&path);
             let unchanged = unchanged
                 .filter(|it| it.is_settled && it.fingerprint == fingerprint && it.blob.is_some());
-            let file = unchanged.copied().unwrap_or_else(|| {
-                let is_read = fingerprint.size <= MAX_READ && total < max_bytes;
-                let blob = reader
-                    .as_ref()
-                    .filter(|_| is_read)
-                    .and_then(|reader| hash_entry(reader, &path, &fingerprint).ok());
-                total += fingerprint.size * u64::from(is_read);
-                FileRecord {
-                    fingerprint,
-                    is_settled: fingerprint.is_settled_at(now),
-                    blob,
-                }
-            });
-            (path, file)
+            if let Some(record) = unchanged {
+                files.insert(path, *record);
+                continue;
+            }
+            let is_read = fingerprint.size <= MAX_READ && total < max_bytes;
+            total += fingerprint.size * u64::from(is_read);
+            unknown.push((path, fingerprint, is_read));
+        }
+        let reader = DirHandle::open_root(dir).ok();
+        let blobs = parallel::map(&unknown, |(path, fingerprint, is_read)| {
+            let reader = reader.as_ref().filter(|_| *is_read)?;
+            hash_entry(reader, path, fingerprint).ok()
         });
-        let files = files.collect();
+        let read = unknown.into_iter().zip(blobs);
+        files.extend(read.map(|((path, fingerprint, _), blob)| {
+            let record = FileRecord {
+                fingerprint,
+                is_settled: fingerprint.is_settled_at(now),
+                blob,
+            };
+            (path, record)
+        }));
         Self { folders, files }
     }
 
@@ -505,7 +511,8 @@ fn hash_entry(
     }
     let mut file = reader.open(path)?;
     let mut hasher = BlobHasher::new(fingerprint.size);
-    let mut buffer = vec![0; 64 << 10];
+    let buffer_size = (fingerprint.size + 1).min(64 << 10);
+    let mut buffer = vec![0; usize::try_from(buffer_size).unwrap_or(1)];
     loop {
         match file.read(&mut buffer)? {
             0 => return Ok(hasher.finish()),

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_OMIT, utimensat};
 
 use super::error::WorkspaceError;
+use crate::parallel;
 
 /// The bits of a mode that are permissions.
 pub(super) const PERMISSIONS: u32 = 0o7777;
@@ -21,6 +22,10 @@ pub(super) const PERMISSIONS: u32 = 0o7777;
 pub(super) struct TreeCopy {
     /// The first copy of each file that has several names.
     copies: HashMap<(u64, u64), PathBuf>,
+    /// Files and the paths of their copies. Their bytes are copied at the end, by several threads.
+    files: Vec<(PathBuf, PathBuf, Metadata)>,
+    /// The first copies of files, and the paths of their further names.
+    names: Vec<(PathBuf, PathBuf)>,
     /// Folders that were created, with the originals' metadata, which they get at the end: one may be read-only.
     folders: Vec<(PathBuf, Metadata)>,
     /// Folders above copied paths that exist.
@@ -28,7 +33,8 @@ pub(super) struct TreeCopy {
 }
 
 impl TreeCopy {
-    /// Copies a file, a link, or a folder with its content. Sockets and devices are left out.
+    /// Copies a file, a link, or a folder with its content. Sockets and devices are left out. Files are not complete
+    /// before the end.
     pub(super) fn copy(&mut self, from: &Path, to: &Path) -> Result<(), WorkspaceError> {
         let mut pending = vec![(from.to_owned(), to.to_owned())];
         while let Some((from, to)) = pending.pop() {
@@ -74,8 +80,19 @@ impl TreeCopy {
         self.copy(&from.join(path), &to.join(path))
     }
 
-    /// Sets the permissions and times of the copied folders.
+    /// Copies the bytes of all files, and sets the permissions and times of the copied folders.
     pub(super) fn finish(self) -> Result<(), WorkspaceError> {
+        let copied = parallel::map(&self.files, |(from, to, found)| {
+            let copied = copy_file(from, to, found).map(drop);
+            copied.map_err(|error| WorkspaceError::io("copy", from, error))
+        });
+        for file in copied {
+            file?;
+        }
+        for (first, name) in self.names {
+            fs::hard_link(&first, &name)
+                .map_err(|error| WorkspaceError::io("copy", &name, error))?;
+        }
         // Those in a folder come after it.
         for (folder, found) in self.folders.into_iter().rev() {
             keep_owner(&folder, &found);
@@ -115,11 +132,14 @@ impl TreeCopy {
         if found.nlink() > 1 {
             let id = (found.dev(), found.ino());
             if let Some(first) = self.copies.get(&id) {
-                return fs::hard_link(first, to);
+                self.names.push((first.clone(), to.to_owned()));
+                return Ok(());
             }
             self.copies.insert(id, to.to_owned());
         }
-        copy_file(from, to, found).map(drop)
+        self.files
+            .push((from.to_owned(), to.to_owned(), found.clone()));
+        Ok(())
     }
 }
 

@@ -364,14 +364,15 @@ impl VerificationRoom {
         if !is_same {
             // The ignore rules of the new copy decide what is build output.
             refresh_git_dir(&self.origin, &self.folder)?;
-            let found = match survey.take() {
+            let mut found = match survey.take() {
                 Some(filled) => filled,
                 None => self
                     .snapshots
                     .survey(self.snapshots.rules(), &HashSet::new())?,
             };
-            let has_removed = self.remove_build_output(&found.excluded, &state)?;
-            survey = Some(found).filter(|_| !has_removed);
+            let removed = self.remove_build_output(&found.excluded, &state)?;
+            found.leave_out(self.tree(), &removed.paths);
+            survey = Some(found).filter(|_| !removed.has_parts);
         }
         let EnsuredTree { before, restored } = self.restore_tree(tree, survey)?;
         let differed = restored.is_some();

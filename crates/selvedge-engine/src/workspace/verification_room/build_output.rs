@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::files::{copy_files, remove_all, size_of};
-use super::kept_folder::{KeptFolder, load_fingerprints, save_fingerprints};
+use super::kept_folder::{KeptFolder, RemovedFiles, load_fingerprints, save_fingerprints};
 use super::{AGENT_MARKER, VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
@@ -72,13 +72,13 @@ impl VerificationRoom {
         self.keep_build_output(&copied, state)
     }
 
-    /// Removes build output that differs from the kept one, and returns whether there was any. `excluded` are the paths
-    /// in the room that snapshots do not cover.
+    /// Removes build output that differs from the kept one. `excluded` are the paths in the room that snapshots do not
+    /// cover.
     pub(super) fn remove_build_output(
         &self,
         excluded: &[ExcludedPath],
         state: &VerificationRoomState,
-    ) -> Result<bool, WorkspaceError> {
+    ) -> Result<RemovedFiles, WorkspaceError> {
         let mut paths = self.build_output_in(excluded);
         paths.retain(|path| !state.installed.contains(path));
         let kept = kept_output(&self.folder);

@@ -12,6 +12,7 @@ use super::results::MAX_COPIED_BYTES;
 use super::{DOING, VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
+use crate::workspace::relative::RelativePath;
 
 /// The list of these folders, next to a workspace's snapshots.
 const LIST: &str = "copied-tools.json";
@@ -110,7 +111,8 @@ impl VerificationRoom {
         let files = || {
             let folders = state.tool_copies.iter();
             folders.flat_map(|(folder, files)| {
-                files.iter().map(|(path, known)| (folder.join(path), known))
+                let at = |path: &RelativePath| RelativePath::from(folder.join(&**path));
+                files.iter().map(move |(path, known)| (at(path), known))
             })
         };
         let originals = files().map(|(path, (original, _))| (path, original));
@@ -130,7 +132,7 @@ impl VerificationRoom {
             });
             if let (Some((folder, below)), Some(copy)) = (below, copies.remove(&path)) {
                 let known = state.tool_copies.entry(folder.clone()).or_default();
-                known.insert(below, (original, copy));
+                known.insert(below.into(), (original, copy));
             }
         }
     }

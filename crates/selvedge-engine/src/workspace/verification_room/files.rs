@@ -9,6 +9,7 @@ use super::DOING;
 use crate::removal;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
+use crate::workspace::relative::RelativePath;
 use crate::workspace::restore::is_owner_restricted;
 use crate::workspace::tree_copy::TreeCopy;
 
@@ -63,19 +64,21 @@ pub(super) fn copy_files(from: &Path, to: &Path, paths: &[PathBuf]) -> Result<()
 /// Returns the bytes below a path. Stops counting once there are more than `limit`.
 pub(super) fn size_of(path: &Path, limit: u64) -> u64 {
     let mut total = 0;
-    let mut pending = vec![path.to_owned()];
-    while let Some(path) = pending.pop() {
-        let Ok(data) = path.symlink_metadata() else {
-            continue;
-        };
-        if data.is_dir() {
-            let entries = fs::read_dir(&path).into_iter().flatten().flatten();
-            pending.extend(entries.map(|entry| entry.path()));
-        } else {
-            total += data.len();
-        }
-        if total > limit {
-            break;
+    let mut pending = Vec::new();
+    match path.symlink_metadata() {
+        Ok(data) if data.is_dir() => pending.push(path.to_owned()),
+        Ok(data) => total = data.len(),
+        Err(_) => {}
+    }
+    while let Some(folder) = pending.pop()
+        && total <= limit
+    {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            match entry.metadata() {
+                Ok(data) if data.is_dir() => pending.push(entry.path()),
+                Ok(data) => total += data.len(),
+                Err(_) => {}
+            }
         }
     }
     total
@@ -103,20 +106,20 @@ pub(super) fn remove_restricted_folders(folder: &Path) -> Result<bool, Workspace
 }
 
 /// Returns everything below a folder except for folders, with paths that begin with `name`.
-pub(super) fn files_below(folder: &Path, name: &Path) -> Vec<(PathBuf, FileFingerprint)> {
+pub(super) fn files_below(folder: &Path, name: &Path) -> Vec<(RelativePath, FileFingerprint)> {
     let mut files = Vec::new();
     visit_files(folder, name, |path, entry| {
         if let Ok(data) = entry.metadata() {
-            files.push((path, FileFingerprint::from_metadata(&data)));
+            files.push((path.into(), FileFingerprint::from_metadata(&data)));
         }
     });
     files
 }
 
 /// Returns the same paths without fingerprints, which takes less time.
-pub(super) fn paths_below(folder: &Path, name: &Path) -> Vec<PathBuf> {
+pub(super) fn paths_below(folder: &Path, name: &Path) -> Vec<RelativePath> {
     let mut paths = Vec::new();
-    visit_files(folder, name, |path, _| paths.push(path));
+    visit_files(folder, name, |path, _| paths.push(path.into()));
     paths
 }
 

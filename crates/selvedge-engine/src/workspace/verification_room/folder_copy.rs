@@ -1,18 +1,26 @@
 //! Makes the copy of a folder equal to the folder again, without copying what neither side has changed.
 
-use std::collections::BTreeMap;
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
+use std::hash::Hash;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::files::{is_folder, remove_all};
+use super::files::remove_all;
+use crate::parallel;
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::fingerprint::FileFingerprint;
+use crate::workspace::relative::RelativePath;
 use crate::workspace::restore::is_owner_restricted;
 use crate::workspace::tree_copy::TreeCopy;
 
 /// The fingerprints of files and of their copies. As long as both are the same, the bytes are equal.
-pub(super) type CopiedFiles = BTreeMap<PathBuf, (FileFingerprint, FileFingerprint)>;
+pub(super) type CopiedFiles = BTreeMap<RelativePath, (FileFingerprint, FileFingerprint)>;
+
+/// Everything below a folder, and the folder itself with an empty path.
+type Entries = BTreeMap<RelativePath, Metadata>;
 
 /// Copies a folder, or updates its copy. `known` is the result of the last update. Links are not followed.
 pub(super) fn update_copy(
@@ -20,24 +28,19 @@ pub(super) fn update_copy(
     copy: &Path,
     known: &CopiedFiles,
 ) -> Result<CopiedFiles, WorkspaceError> {
-    let wanted = entries_below(original);
-    let same = if is_folder(copy) {
-        remove_differing(copy, &wanted, known)?
-    } else {
-        remove_all(copy)?;
-        BTreeMap::new()
-    };
+    let (wanted, found) = parallel::join(|| entries_below(original), || entries_below(copy));
+    let same = remove_differing(copy, found, &wanted, known)?;
     let mut missing = TreeCopy::default();
-    let mut copied: Option<&Path> = None;
+    let mut copied = HashSet::new();
     // A folder comes before what is in it.
     for (path, data) in &wanted {
-        if copied.is_some_and(|above| path.starts_with(above)) {
+        if is_below(path, &copied) {
             continue;
         }
         if !same.contains_key(path) {
             // With everything in it.
             missing.copy(&join(original, path), &join(copy, path))?;
-            copied = Some(path);
+            copied.insert(path.as_os_str());
         } else if data.is_dir() {
             missing.note_folder(join(copy, path), data.clone());
         }
@@ -47,7 +50,7 @@ pub(super) fn update_copy(
     let copied = files.filter_map(|(path, data)| {
         let of_copy = match same.get(&path) {
             Some(same) => FileFingerprint::from_metadata(same),
-            None => FileFingerprint::from_metadata(&copy.join(&path).symlink_metadata().ok()?),
+            None => FileFingerprint::from_metadata(&copy.join(&*path).symlink_metadata().ok()?),
         };
         Some((path, (FileFingerprint::from_metadata(&data), of_copy)))
     });
@@ -57,20 +60,12 @@ pub(super) fn update_copy(
 /// Removes what the original does not have, and files that have changed on either side. Returns the rest.
 fn remove_differing(
     copy: &Path,
-    wanted: &BTreeMap<PathBuf, Metadata>,
+    mut found: Entries,
+    wanted: &Entries,
     known: &CopiedFiles,
-) -> Result<BTreeMap<PathBuf, Metadata>, WorkspaceError> {
-    let mut same = entries_below(copy);
-    let mut differing: Vec<PathBuf> = Vec::new();
-    same.retain(|path, found| {
-        // What is in a removed folder no longer exists.
-        if differing
-            .last()
-            .is_some_and(|above| path.starts_with(above))
-        {
-            return false;
-        }
-        let is_same = wanted.get(path).is_some_and(|data| {
+) -> Result<Entries, WorkspaceError> {
+    let is_same = |path: &RelativePath, found: &Metadata| {
+        wanted.get(path).is_some_and(|data| {
             let current = || {
                 let of_copy = FileFingerprint::from_metadata(found);
                 (FileFingerprint::from_metadata(data), of_copy)
@@ -81,33 +76,48 @@ fn remove_differing(
                 (false, false) => known.get(path) == Some(&current()),
                 _ => false,
             }
-        });
-        if !is_same {
-            differing.push(path.clone());
+        })
+    };
+    let mut differing = HashSet::new();
+    for (path, data) in &found {
+        // What is in a removed folder no longer exists.
+        if !is_below(path, &differing) && !is_same(path, data) {
+            remove_all(&join(copy, path))?;
+            differing.insert(path.as_os_str());
         }
-        is_same
-    });
-    for path in differing {
-        remove_all(&join(copy, &path))?;
     }
-    Ok(same)
+    let differing: HashSet<OsString> = differing.into_iter().map(OsStr::to_owned).collect();
+    found.retain(|path, _| !differing.contains(path.as_os_str()) && !is_below(path, &differing));
+    Ok(found)
 }
 
-/// Everything below a folder, and the folder itself with an empty path.
-fn entries_below(folder: &Path) -> BTreeMap<PathBuf, Metadata> {
-    let mut entries = BTreeMap::new();
-    let mut pending = vec![PathBuf::new()];
+/// Whether a path is below one of these.
+fn is_below<T: Borrow<OsStr> + Eq + Hash>(path: &Path, folders: &HashSet<T>) -> bool {
+    let mut above = path.ancestors().skip(1);
+    !folders.is_empty() && above.any(|above| folders.contains(above.as_os_str()))
+}
+
+fn entries_below(folder: &Path) -> Entries {
+    let Ok(data) = folder.symlink_metadata() else {
+        return Entries::new();
+    };
+    let mut entries = Vec::new();
+    let mut pending = Vec::from_iter(data.is_dir().then(PathBuf::new));
+    entries.push((PathBuf::new().into(), data));
     while let Some(path) = pending.pop() {
-        let Ok(data) = join(folder, &path).symlink_metadata() else {
-            continue;
-        };
-        if data.is_dir() {
-            let names = fs::read_dir(folder.join(&path)).into_iter().flatten();
-            pending.extend(names.flatten().map(|entry| path.join(entry.file_name())));
+        let found = fs::read_dir(join(folder, &path)).into_iter().flatten();
+        for entry in found.flatten() {
+            let Ok(data) = entry.metadata() else {
+                continue;
+            };
+            let path = path.join(entry.file_name());
+            if data.is_dir() {
+                pending.push(path.clone());
+            }
+            entries.push((path.into(), data));
         }
-        entries.insert(path, data);
     }
-    entries
+    entries.into_iter().collect()
 }
 
 /// An empty path would add a slash, and a link at the folder's place would be followed.
@@ -135,13 +145,13 @@ mod tests {
     fn listing(folder: &Path) -> Vec<(PathBuf, u32, String)> {
         let entries = entries_below(folder).into_iter();
         let entries = entries.map(|(path, data)| {
-            let at = folder.join(&path);
+            let at = folder.join(&*path);
             let content = match (data.is_dir(), data.is_symlink()) {
                 (true, _) => format!("{}.{}", data.mtime(), data.mtime_nsec()),
                 (_, true) => fs::read_link(at).unwrap().display().to_string(),
                 _ => fs::read_to_string(at).unwrap(),
             };
-            (path, data.mode(), content)
+            (path.into_path(), data.mode(), content)
         });
         entries.collect()
     }
@@ -158,6 +168,7 @@ mod tests {
             "lib/written",
             "lib/changed",
             "lib/replaced",
+            "lib/replaced-not",
             "hidden/written",
             "read-only/file",
         ] {
@@ -186,10 +197,13 @@ mod tests {
         fs::remove_dir(copy.join("lib/empty")).unwrap();
         symlink("/", copy.join("lib/empty")).unwrap();
         fs::remove_file(copy.join("lib/replaced")).unwrap();
-        fs::create_dir(copy.join("lib/replaced")).unwrap();
+        fs::create_dir_all(copy.join("lib/replaced/planted")).unwrap();
         // A tool is installed again.
         fs::write(original.join("lib/changed"), "other").unwrap();
-        fs::write(original.join("lib/new"), "new").unwrap();
+        fs::create_dir(original.join("lib/new")).unwrap();
+        for path in ["lib/new/file", "lib/new-file"] {
+            fs::write(original.join(path), "new").unwrap();
+        }
         fs::remove_file(original.join("link")).unwrap();
 
         let second = update_copy(&original, &copy, &first).unwrap();

@@ -1,7 +1,8 @@
 //! Folders of a room that are reset to their kept content before every tree. Changes that a run of the checks has made
 //! are reverted by comparing fingerprints.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -14,14 +15,24 @@ use super::files::{
 use crate::workspace::error::WorkspaceError;
 use crate::workspace::file_records::{self, FileRecord};
 use crate::workspace::fingerprint::FileFingerprint;
+use crate::workspace::relative::RelativePath;
 
 /// Fingerprints of kept files in the room. A file with the same fingerprint has not been written since.
-pub(super) type FileFingerprints = BTreeMap<PathBuf, FileFingerprint>;
+pub(super) type FileFingerprints = BTreeMap<RelativePath, FileFingerprint>;
+
+/// What was removed because it differed from what is kept.
+#[derive(Debug, Default)]
+pub(super) struct RemovedFiles {
+    /// The given paths of which nothing is left.
+    pub(super) paths: HashSet<PathBuf>,
+    /// Whether parts of others were removed, too.
+    pub(super) has_parts: bool,
+}
 
 /// Writes fingerprints to a file.
 pub(super) fn save_fingerprints<'a>(
     path: &Path,
-    files: impl IntoIterator<Item = (impl AsRef<Path>, &'a FileFingerprint)>,
+    files: impl IntoIterator<Item = (impl Borrow<RelativePath>, &'a FileFingerprint)>,
 ) -> Result<(), WorkspaceError> {
     let mut bytes = Vec::new();
     for (path, fingerprint) in files {
@@ -30,7 +41,7 @@ pub(super) fn save_fingerprints<'a>(
             is_settled: true,
             blob: None,
         };
-        record.append_to(&mut bytes, &path.as_ref().into());
+        record.append_to(&mut bytes, path.borrow());
     }
     fs::write(path, bytes).map_err(|error| WorkspaceError::io(DOING, path, error))
 }
@@ -40,10 +51,7 @@ pub(super) fn load_fingerprints(path: &Path) -> FileFingerprints {
     let files = fs::read(path)
         .ok()
         .and_then(|bytes| file_records::read_all(&bytes, |record| Some(record.fingerprint)));
-    let files = files.unwrap_or_default().into_iter();
-    files
-        .map(|(path, fingerprint)| (path.into_path(), fingerprint))
-        .collect()
+    files.unwrap_or_default()
 }
 
 /// A folder of the room that checks write, and the folder of its kept copies, which they cannot access.
@@ -85,14 +93,14 @@ impl KeptFolder<'_> {
             }
             for (below, fingerprint) in files_below(&at, path) {
                 if recorded.get(&below) != Some(&fingerprint) {
-                    changed.push(below.clone());
+                    changed.push(below.to_path_buf());
                 }
                 current.insert(below);
             }
         }
         for path in paths_below(self.kept, Path::new("")) {
             if !current.contains(&path) {
-                remove_all(&self.kept.join(path))?;
+                remove_all(&self.kept.join(&*path))?;
             }
         }
         for path in &changed {
@@ -103,30 +111,30 @@ impl KeptFolder<'_> {
         Ok(())
     }
 
-    /// Removes files at these paths that differ from the kept ones, and returns whether there are any. Links are not
-    /// followed, because the paths come from walks that do not follow them.
+    /// Removes files at these paths that differ from the kept ones. Links are not followed, because the paths come from
+    /// walks that do not follow them.
     pub(super) fn remove_changed(
         self,
         paths: &[PathBuf],
         recorded: &FileFingerprints,
-    ) -> Result<bool, WorkspaceError> {
-        let mut has_removed = false;
+    ) -> Result<RemovedFiles, WorkspaceError> {
+        let mut removed = RemovedFiles::default();
         for path in paths {
             let at = self.written.join(path);
             if !is_folder(&self.kept.join(path)) || !is_folder(&at) {
                 remove_all(&at)?;
-                has_removed = true;
+                removed.paths.insert(path.clone());
                 continue;
             }
-            has_removed |= remove_restricted_folders(&at)?;
+            removed.has_parts |= remove_restricted_folders(&at)?;
             for (below, fingerprint) in files_below(&at, path) {
                 if recorded.get(&below) != Some(&fingerprint) {
-                    remove_all(&self.written.join(below))?;
-                    has_removed = true;
+                    remove_all(&self.written.join(&*below))?;
+                    removed.has_parts = true;
                 }
             }
         }
-        Ok(has_removed)
+        Ok(removed)
     }
 
     /// Copies kept files to where they are missing. Checks may have replaced folders by links; files below a link are
@@ -136,7 +144,7 @@ impl KeptFolder<'_> {
         copy_files(self.kept, self.written, &missing)?;
         let copied = missing.into_iter().filter_map(|path| {
             let data = self.written.join(&path).symlink_metadata().ok()?;
-            Some((path, FileFingerprint::from_metadata(&data)))
+            Some((path.into(), FileFingerprint::from_metadata(&data)))
         });
         current.extend(copied);
         *recorded = current;
@@ -151,11 +159,11 @@ impl KeptFolder<'_> {
             if !is_below_folders(self.written, &path, &mut folders) {
                 continue;
             }
-            match self.written.join(&path).symlink_metadata() {
+            match self.written.join(&*path).symlink_metadata() {
                 Ok(data) => {
                     current.insert(path, FileFingerprint::from_metadata(&data));
                 }
-                Err(_) => missing.push(path),
+                Err(_) => missing.push(path.into_path()),
             }
         }
         (current, missing)
@@ -163,9 +171,9 @@ impl KeptFolder<'_> {
 }
 
 /// Returns the path of a file, or the paths of all files of a folder.
-fn files_of(at: &Path, path: &Path) -> Vec<PathBuf> {
+fn files_of(at: &Path, path: &Path) -> Vec<RelativePath> {
     if !is_folder(at) {
-        return vec![path.to_owned()];
+        return vec![path.into()];
     }
     paths_below(at, path)
 }
@@ -214,7 +222,8 @@ mod tests {
         // Files in it can be opened by their names, but an ordinary user cannot list them.
         let hidden = Permissions::from_mode(0o111);
         fs::set_permissions(written.join("cache/part"), hidden).unwrap();
-        assert!(folders.remove_changed(&paths, &recorded).unwrap());
+        let removed = folders.remove_changed(&paths, &recorded).unwrap();
+        assert!(removed.has_parts);
         folders.restore(&mut recorded).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "good");
     }

@@ -285,7 +285,7 @@ fn metadata_digest(dir: &Path, path: &Path) -> String {
     let at = dir.join(path);
     let mut files = files_below(&at, path);
     if let Ok(data) = at.symlink_metadata() {
-        files.push((path.to_owned(), FileFingerprint::from_metadata(&data)));
+        files.push((path.into(), FileFingerprint::from_metadata(&data)));
     }
     files.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut hash = Sha256::new();

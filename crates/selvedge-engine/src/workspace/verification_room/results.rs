@@ -15,6 +15,7 @@ use super::written::MAX_REUSED_BYTES;
 use super::{VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
+use crate::workspace::relative::RelativePath;
 
 /// Maximum size in bytes of a folder that is copied into a new room.
 pub(super) const MAX_COPIED_BYTES: u64 = 1 << 30;
@@ -60,7 +61,7 @@ impl VerificationRoom {
             };
             if taken(KEPT_FOLDER, &kept) {
                 if taken(RESULTS_FOLDER, &written) {
-                    let of_cache = |(path, _): &(&PathBuf, _)| path.starts_with(&name);
+                    let of_cache = |(path, _): &(&RelativePath, _)| path.starts_with(&name);
                     let files = last_fingerprints.iter().filter(of_cache);
                     let files = files.map(|(path, fingerprint)| (path.clone(), *fingerprint));
                     state.results.extend(files);
