@@ -310,23 +310,23 @@ impl RunContext {
         self.verification_rooms.forget_snapshot();
         let (snapshot, unkept, changed_tools) = self
             .with_workspace("cannot take a snapshot", move |workspace| {
-                let snapshot = workspace.snapshot_kept(&name)?;
-                let (mut unkept, mut changed_tools) = (None, None);
-                match moment {
-                    SnapshotReason::Start => {
-                        unkept = excluded_files::record_excluded(
-                            workspace.dir(),
-                            &snapshot.excluded,
-                            &run_dir,
-                        );
-                        tools::record_initial(workspace, &snapshot, &run_dir)?;
-                    }
-                    SnapshotReason::After => {
-                        changed_tools = tools::find_changes(workspace, &snapshot, &run_dir)?;
-                    }
-                    SnapshotReason::Backup => {}
-                }
-                Ok((snapshot, unkept, changed_tools))
+                let (snapshot, changed_tools) =
+                    workspace.snapshot_kept_beside(&name, |folders| match moment {
+                        SnapshotReason::Start => {
+                            tools::record_initial(workspace, folders, &run_dir).map(|()| None)
+                        }
+                        SnapshotReason::After => tools::find_changes(workspace, folders, &run_dir),
+                        SnapshotReason::Backup => Ok(None),
+                    })?;
+                let unkept = match moment {
+                    SnapshotReason::Start => excluded_files::record_excluded(
+                        workspace.dir(),
+                        &snapshot.excluded,
+                        &run_dir,
+                    ),
+                    SnapshotReason::After | SnapshotReason::Backup => None,
+                };
+                Ok((snapshot, unkept, changed_tools?))
             })
             .await?;
         // A backup is followed by a restore.

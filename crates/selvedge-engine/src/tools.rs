@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use selvedge_core::installed::InstalledFiles;
 use selvedge_core::model::ToolFolderChanges;
 
-use crate::workspace::{Snapshot, ToolChanges, ToolManifest, Workspace, WorkspaceError};
+use crate::workspace::{ToolChanges, ToolManifest, Workspace, WorkspaceError};
 
 /// Path of the manifest in the run's directory.
 const MANIFEST_FILE: &str = "tools";
@@ -16,13 +16,13 @@ const CHANGED_PATHS_FILE: &str = "tools-changed.json";
 /// File that exists while the manifest may lack what checks have written.
 const OUTDATED_MARKER: &str = "tools-outdated";
 
-/// Records the tool folders when a run begins.
+/// Records the tool folders when a run begins. `folders` are the current ones.
 pub(crate) fn record_initial(
     workspace: &Workspace,
-    snapshot: &Snapshot,
+    folders: &[PathBuf],
     run_dir: &Path,
 ) -> Result<(), WorkspaceError> {
-    let manifest = workspace.update_tool_manifest(&snapshot.tool_folders)?;
+    let manifest = workspace.update_tool_manifest(folders)?;
     manifest.save(&run_dir.join(MANIFEST_FILE))
 }
 
@@ -75,19 +75,17 @@ pub(crate) fn refresh_manifest(
     Ok(())
 }
 
-/// Finds changes since the agent began, and removes changed caches.
+/// Finds changes since the agent began, and removes changed caches. `folders` are the current tool folders.
 pub(crate) fn find_changes(
     workspace: &Workspace,
-    snapshot: &Snapshot,
+    folders: &[PathBuf],
     run_dir: &Path,
 ) -> Result<Option<ToolFolderChanges>, WorkspaceError> {
     let Some(manifest) = ToolManifest::load(&run_dir.join(MANIFEST_FILE)) else {
         return Ok(None);
     };
     let dir = workspace.dir();
-    let changes = manifest
-        .find_changes(dir, &snapshot.tool_folders)
-        .remove_caches(dir);
+    let changes = manifest.find_changes(dir, folders).remove_caches(dir);
     let path = run_dir.join(CHANGED_PATHS_FILE);
     let list = serde_json::to_vec(&changes.files).unwrap_or_default();
     fs::write(&path, list).map_err(|error| WorkspaceError::io("write", &path, error))?;

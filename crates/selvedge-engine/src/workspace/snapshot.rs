@@ -17,6 +17,7 @@ use super::relative::RelativePath;
 use super::shadow::{LATEST_REF, ShadowLock, ShadowRepository};
 use super::store::SnapshotWriter;
 use super::survey::Survey;
+use crate::parallel;
 
 /// The files of a workspace at a moment.
 #[derive(Debug, Clone)]
@@ -27,8 +28,6 @@ pub struct Snapshot {
     pub excluded: ExcludedPaths,
     /// All of these paths.
     pub(crate) all_excluded: Vec<ExcludedPath>,
-    /// Folders of installed tools and dependencies (or files in them), which it does not cover either.
-    pub tool_folders: Vec<PathBuf>,
     /// Number of files and links that it covers.
     pub files: usize,
     /// How long taking it took.
@@ -58,7 +57,8 @@ impl Workspace {
     /// # Errors
     /// Git fails, the disk is full, or a large file changes while it is read.
     pub fn snapshot(&self, label: &str) -> Result<Snapshot, WorkspaceError> {
-        self.snapshot_named(label, None)
+        let (snapshot, ()) = self.snapshot_named(label, None, |_| ())?;
+        Ok(snapshot)
     }
 
     /// Takes a snapshot and keeps it under a name, such as `RUN/3`. An existing name is moved.
@@ -66,29 +66,47 @@ impl Workspace {
     /// # Errors
     /// Those of [`Workspace::snapshot`], or the name is not allowed in a ref.
     pub fn snapshot_kept(&self, name: &str) -> Result<Snapshot, WorkspaceError> {
-        self.snapshot_named(name, Some(&ShadowRepository::kept_ref(name)?))
+        let (snapshot, ()) = self.snapshot_kept_beside(name, |_| ())?;
+        Ok(snapshot)
     }
 
-    fn snapshot_named(
+    /// Takes a snapshot and keeps it. Meanwhile, `beside` is called with the tool folders, of which a snapshot covers
+    /// nothing.
+    pub(crate) fn snapshot_kept_beside<T: Send>(
+        &self,
+        name: &str,
+        beside: impl Fn(&[PathBuf]) -> T + Sync,
+    ) -> Result<(Snapshot, T), WorkspaceError> {
+        self.snapshot_named(name, Some(&ShadowRepository::kept_ref(name)?), beside)
+    }
+
+    fn snapshot_named<T: Send>(
         &self,
         label: &str,
         reference: Option<&str>,
-    ) -> Result<Snapshot, WorkspaceError> {
+        beside: impl Fn(&[PathBuf]) -> T + Sync,
+    ) -> Result<(Snapshot, T), WorkspaceError> {
         let start = Instant::now();
         let lock = self.shadow.lock()?;
         self.shadow.combine_packs(&self.git, &lock);
-        let snapshot = self.take_snapshot(&lock, label, &HashSet::new(), None)?;
+        let survey = self.survey(self.rules(), &HashSet::new())?;
+        let tool_folders = self.tool_folders_in(&survey.excluded);
+        let (result, snapshot) = parallel::join(
+            || beside(&tool_folders),
+            || self.take_snapshot(&lock, label, &HashSet::new(), Some(survey)),
+        );
+        let snapshot = snapshot?;
         if let Some(reference) = reference {
             self.shadow.name_stored(&lock, reference, &snapshot.tree)?;
         }
-        Ok(Snapshot {
+        let snapshot = Snapshot {
             tree: snapshot.tree,
-            tool_folders: self.tool_folders_in(&snapshot.excluded),
             excluded: ExcludedPaths::new(snapshot.excluded.clone()),
             all_excluded: snapshot.excluded,
             files: snapshot.files.len(),
             duration: start.elapsed(),
-        })
+        };
+        Ok((snapshot, result))
     }
 
     /// Takes a snapshot that covers the paths in `always` regardless of the rules. `survey` is a survey with the same
