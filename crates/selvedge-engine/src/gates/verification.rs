@@ -138,11 +138,7 @@ pub async fn verify(
         let entered = trees
             .enter_verification_room(&open.verification_room)
             .await?;
-        // A setup may write files.
-        let setup = &verification.setup;
-        files = entered
-            .files
-            .filter(|_| setup.run.is_empty() && setup.reset.is_empty());
+        files = entered.files;
         absent = entered.absent;
     }
     let inspected = async {
@@ -257,6 +253,9 @@ async fn set_up_and_run(
         installed = setup.install_again(&trees, steps, changes).await?;
         setup_ms = place.setup_ms.load(Ordering::Relaxed);
     }
+    // A setup may write files.
+    let has_set_up = setup_ms > 0 || !verification.setup.reset.is_empty();
+    let files = files.filter(|_| !has_set_up);
     let first = installed.files.as_ref();
     let report = run_checks(verification, steps, trees, files, first, progress, cancel).await?;
     setup_ms += report.setup_ms.unwrap_or_default();

@@ -43,6 +43,8 @@ pub(super) fn save_fingerprints<'a>(
         };
         record.append_to(&mut bytes, path.borrow());
     }
+    // Some file systems write a replaced file to the disk at once.
+    let _ = fs::remove_file(path);
     fs::write(path, bytes).map_err(|error| WorkspaceError::io(DOING, path, error))
 }
 
