@@ -565,7 +565,7 @@ impl Verification {
         completed.status == ReportStatus::Pass
     }
 
-    /// Inspects the attempt's changes and reverts protected files; the judged tree changes accordingly.
+    /// Reverts the attempt's changes of protected files; the judged tree changes accordingly.
     async fn revert_protected(
         &self,
         trees: Option<&mut VerificationTrees>,

@@ -353,3 +353,50 @@ fn has_no_files(path: &Path, depth: usize) -> bool {
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn survey_without_removed_paths_equals_a_new_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("work");
+        for file in [
+            "a.py",
+            "__pycache__/a.pyc",
+            "package/b.py",
+            "package/__pycache__/b.pyc",
+            "nothing else/inner/__pycache__/c.pyc",
+            "kept/__pycache__/d.pyc",
+        ] {
+            let path = dir.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        let workspace = Workspace::open(&dir, &folder.path().join("shadow")).unwrap();
+        let survey = || {
+            workspace
+                .survey(workspace.rules(), &HashSet::new())
+                .unwrap()
+        };
+        let mut known = survey();
+        let excluded = known.excluded.iter().map(|it| it.path.clone());
+        let removed: HashSet<PathBuf> = excluded.filter(|it| !it.starts_with("kept")).collect();
+        assert_eq!(removed.len(), 3);
+        for path in &removed {
+            fs::remove_dir_all(dir.join(path)).unwrap();
+        }
+        known.leave_out(&dir, &removed);
+        let new = survey();
+        assert_eq!(known.files, new.files);
+        assert_eq!(known.folders, new.folders);
+        assert_eq!(known.empty, new.empty);
+        assert_eq!(known.unignored, new.unignored);
+        let paths = |survey: &Survey| -> Vec<PathBuf> {
+            let excluded = survey.excluded.iter();
+            excluded.map(|it| it.path.clone()).collect()
+        };
+        assert_eq!(paths(&known), paths(&new));
+    }
+}
