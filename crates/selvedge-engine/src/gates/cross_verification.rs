@@ -103,11 +103,10 @@ impl CrossVerification<'_> {
         if files.is_empty() {
             return Ok((!expected_files.is_empty()).then(|| report_all_expected(expected_files)));
         }
-        let what = format!(
+        self.note(format!(
             "running the checks with the original tests: the attempt changed {}",
             name_changed(&files)
-        );
-        self.progress.on_activity(Activity::Note(what));
+        ));
         let mut runs = CrossedRuns {
             deleted,
             original: Box::pin(self.run_with_originals("crossed", &files, delivered)).await?,
@@ -127,6 +126,7 @@ impl CrossVerification<'_> {
             ) {
                 NextRun::Done => break,
                 NextRun::WithAddedTests(tests) => {
+                    self.note("running them again, with the tests that the attempt added");
                     let others = files.iter().filter(|file| !tests.contains(&file.path));
                     let others: Vec<CrossedFile> = others.cloned().collect();
                     let checks =
@@ -135,6 +135,7 @@ impl CrossVerification<'_> {
                     runs.with_added_tests = Some(checks);
                 }
                 NextRun::WithNewNames => {
+                    self.note("running them again, with the names that the attempt changed");
                     let RenamedOriginals { names, files } = renamed.clone().unwrap_or_default();
                     let checks =
                         Box::pin(self.run_with_originals("crossed-renamed", &files, delivered))
@@ -142,6 +143,9 @@ impl CrossVerification<'_> {
                     runs.renamed = Some((names, checks));
                 }
                 NextRun::WithAttemptsShared => {
+                    self.note(
+                        "running them again, with the attempt's versions of files that tests and code share",
+                    );
                     let tests = files.iter().filter(|file| file.side == ProjectSide::Test);
                     let tests: Vec<CrossedFile> = tests.cloned().collect();
                     let checks =
@@ -150,6 +154,9 @@ impl CrossVerification<'_> {
                     runs.with_attempts_shared = Some(checks);
                 }
                 NextRun::WithoutUnfit(unfit) => {
+                    self.note(
+                        "running them again, without original tests that do not fit the attempt's code",
+                    );
                     let takes_shared = runs.with_attempts_shared.is_some();
                     let fitting = files.iter().filter(|file| {
                         let is_attempts = takes_shared && file.side == ProjectSide::Shared;
@@ -170,6 +177,11 @@ impl CrossVerification<'_> {
             &self.expected,
             expected_files,
         )))
+    }
+
+    /// Tells the user what takes time: the single checks of these runs are not shown.
+    fn note(&self, what: impl Into<String>) {
+        self.progress.on_activity(Activity::Note(what.into()));
     }
 
     /// Runs the checks on the attempt's tree with the originals of `files`.

@@ -189,6 +189,27 @@ fn crossed_run_settles_coverage_with_added_test_files() {
     );
     // The first run, without the added tests.
     assert!(crossed["other_runs_ms"].is_u64(), "{crossed}");
+
+    // Each run is announced, because its checks are not shown.
+    env.git(["reset", "--quiet", "--hard"]);
+    env.git(["clean", "--quiet", "-fd"]);
+    let check = runner.display().to_string();
+    let again = [
+        "run",
+        "do it again",
+        "--agent-cmd",
+        &work,
+        "--check",
+        &check,
+    ];
+    let out = env.selvedge(again).args(["--retries", "0"]).run();
+    out.assert_code(0);
+    for note in [
+        "running the checks with the original tests: the attempt changed",
+        "running them again, with the tests that the attempt added",
+    ] {
+        assert!(out.stderr.contains(note), "{out}");
+    }
 }
 
 /// Reports unused imports of `sys`, unless `ruff.toml` ignores them.
