@@ -147,7 +147,14 @@ pub async fn verify(
             None => Ok(None),
         }
     };
-    let checked = run_in_place(verification, steps, trees, files, progress, cancel);
+    let checked = Box::pin(run_in_place(
+        verification,
+        steps,
+        trees,
+        files,
+        progress,
+        cancel,
+    ));
     let (guard, checked) = futures_util::join!(inspected, checked);
     let (guard, (mut report, put_back)) = (guard?, checked?);
     mention_absent_files(&absent, &mut report.checks);
