@@ -90,6 +90,7 @@ impl DependencyInstaller<'_> {
             return Ok(InstalledAgain {
                 changes,
                 files: None,
+                has_run: false,
             });
         }
         let mut composed = trees.trees.judged.clone();
@@ -117,7 +118,11 @@ impl DependencyInstaller<'_> {
                 Some(left)
             }
         };
-        Ok(InstalledAgain { changes, files })
+        Ok(InstalledAgain {
+            changes,
+            files,
+            has_run: true,
+        })
     }
 
     /// Installs dependencies on a tree that is `composed` if the test side differs, and remains in the workspace.
@@ -490,8 +495,10 @@ async fn find_reference(
 pub(crate) struct InstalledAgain {
     /// What a person has to review: files that were not installed again, or differ, or a setup that fails.
     pub(crate) changes: Option<ToolFolderChanges>,
-    /// The files of tools, if it has run.
+    /// The files of tools, if they were installed.
     pub(crate) files: Option<InstalledFiles>,
+    /// Whether it has run. It may have written any file.
+    pub(crate) has_run: bool,
 }
 
 /// Files that the setup has installed.

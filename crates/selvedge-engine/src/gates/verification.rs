@@ -147,7 +147,7 @@ pub async fn verify(
             None => Ok(None),
         }
     };
-    let checked = Box::pin(run_in_place(
+    let checked = Box::pin(run_in_room_or_workspace(
         verification,
         steps,
         trees,
@@ -177,7 +177,7 @@ pub async fn verify(
 
 /// Runs the checks in the verification room, or in the workspace itself, where its `.git` directory is protected. Returns
 /// what was put back there.
-async fn run_in_place(
+async fn run_in_room_or_workspace(
     verification: &Verification,
     steps: &[Step],
     trees: Option<VerificationTrees>,
@@ -250,6 +250,7 @@ async fn set_up_and_run(
     let mut installed = InstalledAgain {
         changes: verification.changed_tools.clone(),
         files: None,
+        has_run: false,
     };
     let mut setup_ms = 0;
     if let Some(trees) = &trees {
@@ -261,7 +262,7 @@ async fn set_up_and_run(
         setup_ms = place.setup_ms.load(Ordering::Relaxed);
     }
     // A setup may write files.
-    let has_set_up = setup_ms > 0 || !verification.setup.reset.is_empty();
+    let has_set_up = installed.has_run || !verification.setup.reset.is_empty();
     let files = files.filter(|_| !has_set_up);
     let first = installed.files.as_ref();
     let report = run_checks(verification, steps, trees, files, first, progress, cancel).await?;

@@ -7,7 +7,6 @@ use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::SystemTime;
 
 use selvedge_core::installed::{InstalledFile, InstalledFiles, has_text};
@@ -66,9 +65,8 @@ const MAX_COMPARED: u64 = 4 << 30;
 /// Maximum size of a file whose text is needed.
 const MAX_TEXT: u64 = 1 << 20;
 
-/// Number of folders from which on threads share them, and of these threads.
-const MIN_SHARED_FOLDERS: usize = 64;
-const MAX_SCAN_THREADS: usize = 4;
+/// Number of folders from which on threads share them.
+const MIN_SHARED_FOLDERS: usize = 128;
 
 /// The first record; changed with the format.
 const FORMAT_HEADER: &[u8] = b"selvedge tool folders 2";
@@ -443,28 +441,15 @@ fn scan(dir: &Path, folders: &BTreeSet<RelativePath>) -> BTreeMap<RelativePath, 
     {
         scan_folder(dir, path, &mut files, &mut pending);
     }
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    let share = pending.len().div_ceil(threads.min(MAX_SCAN_THREADS)).max(1);
     let pending: Vec<PathBuf> = pending.into();
-    let scan_all = &|folders: &[PathBuf]| {
-        let (mut pending, mut files) = (VecDeque::from(folders.to_vec()), Vec::new());
+    let found = parallel::map(&pending, |folder| {
+        let (mut pending, mut files) = (VecDeque::from([folder.clone()]), Vec::new());
         while let Some(path) = pending.pop_back() {
             scan_folder(dir, path, &mut files, &mut pending);
         }
         files
-    };
-    let mut shares = pending.chunks(share);
-    let first = shares.next().unwrap_or_default();
-    thread::scope(|scope| {
-        let spawn = |share| thread::Builder::new().spawn_scoped(scope, move || scan_all(share));
-        let others: Vec<_> = shares.map(|share| (share, spawn(share))).collect();
-        files.extend(scan_all(first));
-        for (share, other) in others {
-            // Without a thread, this one scans its share.
-            let found = other.ok().and_then(|it| it.join().ok());
-            files.extend(found.unwrap_or_else(|| scan_all(share)));
-        }
     });
+    files.extend(found.into_iter().flatten());
     files.into_iter().collect()
 }
 
