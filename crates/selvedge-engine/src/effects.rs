@@ -183,8 +183,9 @@ impl RunContext {
 
     /// Removes files that only an unfinished run needs.
     pub(crate) async fn remove_temporary_files(&self) {
-        let run_dir = self.run_dir.clone();
+        let (run_dir, rooms) = (self.run_dir.clone(), self.verification_rooms.clone());
         let remove = move |workspace: &Workspace| {
+            rooms.wait();
             remove_verification_room(workspace, &run_dir);
             Ok(())
         };

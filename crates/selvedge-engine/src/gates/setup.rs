@@ -198,9 +198,12 @@ impl DependencyInstaller<'_> {
         folders: &[String],
     ) -> Result<InstallOutcome, CheckError> {
         let room = open.verification_room.clone();
-        let remove = move |_: &Workspace| room.remove_tools();
-        let what = "cannot remove installed tools";
-        run_blocking(open.verification_room.workspace(), what, remove).await?;
+        let move_away = move |_: &Workspace| room.move_tools_away();
+        let (workspace, what) = (
+            open.verification_room.workspace(),
+            "cannot remove installed tools",
+        );
+        run_blocking(workspace, what, move_away).await?;
         let place = VerificationContext {
             supervisor: open.installer(),
             ..self.context.clone()
@@ -209,13 +212,18 @@ impl DependencyInstaller<'_> {
             context: &place,
             ..*self
         };
-        if let Some(error) = setup.try_install().await? {
+        let room = open.verification_room.clone();
+        // There may be many files.
+        let remove = run_blocking(workspace, what, move |_| room.remove_unused_tools());
+        let (installed, removed) = tokio::join!(setup.try_install(), remove);
+        removed?;
+        if let Some(error) = installed? {
             return Ok(InstallOutcome::Failed(error));
         }
         let room = open.verification_room.clone();
         let note = move |_: &Workspace| room.note_installed();
         let what = "cannot determine what was installed";
-        let installed = run_blocking(open.verification_room.workspace(), what, note).await?;
+        let installed = run_blocking(workspace, what, note).await?;
         let is_missing = |folder: &&String| !installed.contains(Path::new(folder));
         let missing = folders.iter().filter(is_missing).cloned().collect();
         Ok(InstallOutcome::all_but(missing))

@@ -56,6 +56,13 @@ impl VerificationRoomSlot {
         self.0.lock().room.is_some()
     }
 
+    /// Waits until the room keeps its build output, so that it can be removed. Blocks.
+    pub(crate) fn wait(&self) {
+        let room = self.0.lock().room.clone();
+        // The output of a room that could not keep it is removed, too.
+        let _ = room.map(|room| room.wait());
+    }
+
     /// Opens the verification room of a run; returns `None` if nothing can be mounted. `start` is the tree that the
     /// run began from, and `is_untouched` states whether no agent has run since.
     ///

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
+use itertools::{EitherOrBoth, Itertools};
+
 use super::Workspace;
 use super::error::WorkspaceError;
 use super::exclusions::{ExcludedPath, ExclusionReason};
@@ -11,13 +13,14 @@ use super::fingerprint::FileFingerprint;
 use super::relative::RelativePath;
 use super::snapshot::DetailedSnapshot;
 use super::survey::Survey;
+use super::tool_folders::ToolFiles;
 
 /// Metadata of the files that snapshots cover, and of those in tool folders.
 #[derive(Debug)]
 pub(crate) struct FileStatIndex {
     files: BTreeMap<RelativePath, FileFingerprint>,
     folders: BTreeMap<RelativePath, u32>,
-    tools: BTreeMap<RelativePath, FileFingerprint>,
+    tools: ToolFiles,
     /// Existing paths that snapshots do not cover.
     excluded: Vec<ExcludedPath>,
 }
@@ -42,17 +45,18 @@ impl Workspace {
         FileStatIndex {
             files: survey.files,
             folders: survey.folders,
-            tools: self.scan_tools(&survey.excluded),
+            tools: self.scan_tools(&survey.excluded, ToolFiles::default()),
             excluded: survey.excluded,
         }
     }
 
     /// The metadata that a snapshot has found, with the current one of files that were `written` since; `None` if they
-    /// cannot be known without a survey.
+    /// cannot be known without a survey. `tools` are those that are known.
     pub(super) fn stats_of_snapshot(
         &self,
         snapshot: DetailedSnapshot,
         written: &[PathBuf],
+        tools: ToolFiles,
     ) -> Option<FileStatIndex> {
         // A snapshot leaves out files that a survey lists if it cannot read them.
         let is_unreadable = |it: &ExcludedPath| it.reason == ExclusionReason::Unreadable;
@@ -70,7 +74,7 @@ impl Workspace {
         Some(FileStatIndex {
             files,
             folders: snapshot.folders,
-            tools: self.scan_tools(&snapshot.excluded),
+            tools: self.scan_tools(&snapshot.excluded, tools),
             excluded: snapshot.excluded,
         })
     }
@@ -92,22 +96,22 @@ impl FileStatIndex {
     pub(crate) fn find_written(&self, after: &Self) -> WrittenPaths {
         WrittenPaths {
             files: find_differences(&self.files, &after.files),
-            tools: find_differences(&self.tools, &after.tools),
+            tools: self.tools.find_written(&after.tools),
         }
     }
 }
 
-fn find_differences(
+/// Returns the paths of files that one of both lacks, or that differ.
+pub(super) fn find_differences(
     before: &BTreeMap<RelativePath, FileFingerprint>,
     after: &BTreeMap<RelativePath, FileFingerprint>,
 ) -> Vec<PathBuf> {
-    let changed = before
+    let pairs = before
         .iter()
-        .filter(|(path, fingerprint)| after.get(*path) != Some(fingerprint))
-        .map(|(path, _)| path);
-    let added = after.keys().filter(|path| !before.contains_key(*path));
-    changed
-        .chain(added)
-        .map(|path| path.to_path_buf())
+        .merge_join_by(after, |one, other| one.0.cmp(other.0));
+    let different =
+        pairs.filter(|pair| !matches!(pair, EitherOrBoth::Both(one, other) if one == other));
+    different
+        .map(|pair| pair.into_left().0.to_path_buf())
         .collect()
 }

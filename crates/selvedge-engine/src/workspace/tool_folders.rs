@@ -16,6 +16,7 @@ use super::dir_handle::DirHandle;
 use super::error::WorkspaceError;
 use super::exclusions::ExcludedPath;
 use super::file_records::{self, FileRecord};
+use super::file_stats::find_differences;
 use super::fingerprint::FileFingerprint;
 use super::ids::{BlobHasher, BlobId};
 use super::relative::RelativePath;
@@ -86,6 +87,14 @@ pub(crate) struct ToolManifest {
     files: BTreeMap<RelativePath, FileRecord>,
 }
 
+/// Files of tool folders.
+#[derive(Debug, Default)]
+pub(super) struct ToolFiles {
+    /// Folders of which all files are known.
+    pub(super) folders: BTreeSet<PathBuf>,
+    pub(super) files: BTreeMap<RelativePath, FileFingerprint>,
+}
+
 /// Differences of tool folders from a manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ToolChanges {
@@ -126,19 +135,14 @@ impl Workspace {
             .collect()
     }
 
-    /// Returns the files of tool folders that a check may load.
-    pub(super) fn scan_tools(
-        &self,
-        excluded: &[ExcludedPath],
-    ) -> BTreeMap<RelativePath, FileFingerprint> {
-        let folders = self.tool_folders_in(excluded);
-        let folders = folders
-            .iter()
-            .map(|it| RelativePath::from(it.as_path()))
-            .collect();
-        let mut files = scan(&self.dir, &folders);
-        files.retain(|path, _| path_rule(path) == ToolPathRule::Tracked);
-        files
+    /// Returns the files of tool folders. Those that are `known` are not read again.
+    pub(super) fn scan_tools(&self, excluded: &[ExcludedPath], known: ToolFiles) -> ToolFiles {
+        let folders = self.tool_folders_in(excluded).into_iter();
+        let unknown = folders.filter(|folder| !known.folders.contains(folder));
+        let unknown = unknown.map(RelativePath::from).collect();
+        let mut tools = known;
+        tools.files.extend(scan(&self.dir, &unknown));
+        tools
     }
 
     /// Records the files of tool folders, and saves the manifest for the next call, which reads only files that have
@@ -377,6 +381,15 @@ impl ToolManifest {
         let is_complete =
             folders.len() == folder_count && Ok(files.len()) == file_count.parse::<usize>();
         is_complete.then_some(Self { folders, files })
+    }
+}
+
+impl ToolFiles {
+    /// Returns the files that differ in `after`, and that a check may load.
+    pub(super) fn find_written(&self, after: &Self) -> Vec<PathBuf> {
+        let mut written = find_differences(&self.files, &after.files);
+        written.retain(|path| path_rule(path) == ToolPathRule::Tracked);
+        written
     }
 }
 

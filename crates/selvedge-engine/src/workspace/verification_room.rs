@@ -21,11 +21,15 @@ mod reuse;
 mod times;
 mod written;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsStr;
 use std::fs;
+use std::io;
+use std::mem;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 
 use selvedge_core::installed::InstalledFiles;
 use selvedge_core::model::TreeId;
@@ -52,10 +56,12 @@ pub(crate) use self::results::ResultCache;
 
 const DOING: &str = "prepare the verification room";
 
-/// Marker file of a complete room.
+/// Marker file of a complete room, which is missing while build output is kept.
 const READY_MARKER: &str = "ready";
 /// The folder of a room's snapshots.
 const SHADOW_FOLDER: &str = "shadow";
+/// The folder in a room of tools that are no longer used.
+const UNUSED_TOOLS_FOLDER: &str = "unused-tools";
 /// The folder in a room of another one.
 const OTHER_ROOM: &str = "other";
 /// Marker file of a room that began with committed files only.
@@ -96,16 +102,25 @@ struct VerificationRoomState {
     /// Tool folders that are copied instead of mounted.
     copied: BTreeSet<PathBuf>,
     /// What is known of these copies.
-    tool_copies: BTreeMap<PathBuf, CopiedFiles>,
+    tool_copies: CopiedFiles,
+    /// Whether nothing has run in the room since its tools were copied.
+    are_copies_current: bool,
     /// Whether all files of the workspace were committed before an agent worked there; determined on first use.
     is_committed: Option<bool>,
-    /// Fingerprints of kept build output and kept result caches.
-    build_output: FileFingerprints,
-    results: FileFingerprints,
+    kept: KeptFiles,
+    /// Copies what is kept.
+    keeping: Option<JoinHandle<Result<KeptFiles, WorkspaceError>>>,
     /// The modification times of files, once they are known.
     times: Option<FileTimes>,
     /// The last composed tree, and its files that git has to show as committed.
     composed: Option<(TreeId, CommittedFiles)>,
+}
+
+/// Fingerprints of kept build output and kept result caches.
+#[derive(Debug, Default)]
+struct KeptFiles {
+    output: FileFingerprints,
+    results: FileFingerprints,
 }
 
 /// A tree that was entered.
@@ -144,8 +159,10 @@ impl VerificationRoom {
         result_caches: Vec<ResultCache>,
         previous: Option<&Self>,
     ) -> Result<Option<Self>, WorkspaceError> {
-        let ready = folder.join(READY_MARKER);
-        let is_new = !ready.exists();
+        if let Some(previous) = previous {
+            previous.wait()?;
+        }
+        let is_new = !folder.join(READY_MARKER).exists();
         if is_new {
             remove_all(folder)?;
             make_folder(folder)?;
@@ -190,10 +207,10 @@ impl VerificationRoom {
             let untouched_excluded = is_untouched.then_some(excluded.as_slice());
             let filled = room.fill(start, existing, untouched_excluded)?;
             let mut state = room.state();
-            let is_alone = excluded.is_empty() && state.build_output.is_empty();
+            let is_alone = excluded.is_empty() && state.kept.output.is_empty();
             state.filled = Some(filled).filter(|_| is_alone);
             drop(state);
-            fs::write(&ready, "").map_err(|error| WorkspaceError::io(DOING, &ready, error))?;
+            room.mark_ready()?;
         }
         room.make_result_caches(&mut room.state())?;
         room.mounted
@@ -223,7 +240,8 @@ impl VerificationRoom {
         self.load_copies(&mut state);
         if let Some(excluded) = excluded {
             self.take_build_output(excluded, &written, &mut state)?;
-            self.mark_committed(&mut state)?;
+            let has_output = !state.kept.output.is_empty();
+            self.mark_committed(has_output, &mut state)?;
         } else {
             for path in written {
                 remove_all(&self.tree().join(path))?;
@@ -231,6 +249,7 @@ impl VerificationRoom {
         }
         self.record_start()?;
         self.refresh_copies(&mut state)?;
+        state.are_copies_current = true;
         state.entered = Some(start.clone());
         Ok(filled)
     }
@@ -270,31 +289,58 @@ impl VerificationRoom {
         mounts
     }
 
-    /// Keeps the current build output, with which every tree begins. `excluded` are the paths in the room that snapshots
-    /// do not cover.
+    /// Begins to keep the current build output, with which every tree begins. `excluded` are the paths in the room that
+    /// snapshots do not cover.
+    ///
+    /// There may be much of it, so a thread copies it while the agent starts. The next use of the room waits for it.
     pub(crate) fn keep_current_output(
         &self,
         excluded: &[ExcludedPath],
     ) -> Result<(), WorkspaceError> {
-        let mut state = self.state();
-        // Until all of them are kept.
+        let mut state = self.settled_state()?;
+        // If Selvedge is stopped meanwhile, the room is made again.
+        remove_all(&self.folder.join(READY_MARKER))?;
         let marker = self.folder.join(UNCOMMITTED_RESULTS_MARKER);
         fs::write(&marker, "").map_err(|error| WorkspaceError::io(DOING, &marker, error))?;
-        self.keep_build_output(&self.build_output_in(excluded), &mut state)?;
-        self.keep_results(&mut state)?;
         self.record_kept()?;
         state.times = None;
-        if self.mark_committed(&mut state)? {
-            remove_all(&marker)?;
-        }
+        let paths = self.build_output_in(excluded);
+        let has_output = !paths.is_empty() || self.has_results();
+        let is_committed = self.mark_committed(has_output, &mut state)?;
+        let (room, mut kept) = (self.clone(), mem::take(&mut state.kept));
+        let keep = move || {
+            room.keep_build_output(&paths, &mut kept.output)?;
+            room.keep_results(&mut kept.results)?;
+            if is_committed {
+                remove_all(&marker)?;
+            }
+            room.mark_ready()?;
+            Ok(kept)
+        };
+        let thread = thread::Builder::new().spawn(keep);
+        let thread = thread.map_err(|error| WorkspaceError::io(DOING, &self.folder, error))?;
+        state.keeping = Some(thread);
         Ok(())
     }
 
-    /// Records and returns whether kept output was built from committed files only: then the next room may use it. Must
+    /// Waits until build output is kept.
+    pub(crate) fn wait(&self) -> Result<(), WorkspaceError> {
+        self.settled_state().map(drop)
+    }
+
+    fn mark_ready(&self) -> Result<(), WorkspaceError> {
+        let ready = self.folder.join(READY_MARKER);
+        fs::write(&ready, "").map_err(|error| WorkspaceError::io(DOING, &ready, error))
+    }
+
+    /// Records and returns whether kept output is built from committed files only: then the next room may use it. Must
     /// be called before an agent works in the workspace.
-    fn mark_committed(&self, state: &mut VerificationRoomState) -> Result<bool, WorkspaceError> {
+    fn mark_committed(
+        &self,
+        has_output: bool,
+        state: &mut VerificationRoomState,
+    ) -> Result<bool, WorkspaceError> {
         let marker = self.folder.join(COMMITTED_MARKER);
-        let has_output = !state.build_output.is_empty() || !state.results.is_empty();
         let is_committed = || {
             let status = self.origin.status();
             status.is_ok_and(|status| status.files.is_empty())
@@ -356,7 +402,7 @@ impl VerificationRoom {
     /// Makes the room equal to a tree. Unless the checks last ran on the same tree, everything that they wrote is
     /// removed: build output is reset to the kept one, and `.git` is copied again.
     pub(crate) fn enter(&self, tree: &TreeId) -> Result<EnteredTree, WorkspaceError> {
-        let mut state = self.state();
+        let mut state = self.settled_state()?;
         let is_same = state.entered.as_ref() == Some(tree);
         state.entered = None;
         // Nothing has run in a room between its opening and its first tree.
@@ -377,6 +423,7 @@ impl VerificationRoom {
         let EnsuredTree { before, restored } = self.restore_tree(tree, survey)?;
         let differed = restored.is_some();
         let mut written = restored.map_or_else(|| Some(Vec::new()), rewritten_files);
+        let mut created = Vec::new();
         if !is_same {
             if state.times.is_none() {
                 state.times = self.load_times();
@@ -386,25 +433,33 @@ impl VerificationRoom {
             if let Some((_, committed)) = state.composed.as_ref().filter(|it| it.0 == *tree) {
                 self.commit_files(committed)?;
             }
-            self.restore_build_output(&mut state)?;
+            created.extend(self.restore_build_output(&mut state)?);
             self.reset_results(&mut state)?;
             self.refresh_copies(&mut state)?;
+            state.are_copies_current = true;
             mounts::remove_written(&self.folder)?;
         }
         let has_created =
             self.mounted
                 .create_mount_points(&self.origin, self.tree(), &self.folder)?;
         state.entered = Some(tree.clone());
-        // Build output, and copies of tools, were written too.
-        let is_only_tree = is_same
-            || state.build_output.is_empty()
-                && state.copied.is_empty()
-                && state.installed.is_empty();
-        let written = written.filter(|_| is_only_tree && !has_created);
+        let tools = state.take_current_copies();
+        created.extend(tools.folders.iter().cloned());
+        // Snapshots do not cover what was created in paths that they exclude.
+        let excluded: HashSet<&OsStr> = before
+            .excluded
+            .iter()
+            .map(|it| it.path.as_os_str())
+            .collect();
+        let is_excluded = |path: &PathBuf| {
+            path.ancestors()
+                .any(|above| excluded.contains(above.as_os_str()))
+        };
+        let written = written.filter(|_| !has_created && created.iter().all(is_excluded));
         let unignored = before.unignored.clone();
         Ok(EnteredTree {
             differed,
-            files: written.and_then(|it| self.snapshots.stats_of_snapshot(before, &it)),
+            files: written.and_then(|it| self.snapshots.stats_of_snapshot(before, &it, tools)),
             unignored,
         })
     }
@@ -530,6 +585,9 @@ impl VerificationRoom {
     }
 
     fn keep_for_next(origin: &Workspace, folder: &Path) -> Result<(), WorkspaceError> {
+        if !folder.join(READY_MARKER).exists() {
+            return Ok(());
+        }
         let has_output = folder.join(COMMITTED_MARKER).exists();
         if has_output {
             build_output::keep_for_next(origin, folder)?;
@@ -537,14 +595,11 @@ impl VerificationRoom {
         if !folder.join(UNCOMMITTED_RESULTS_MARKER).exists() {
             results::keep_for_next(origin, folder)?;
         }
-        if folder.join(READY_MARKER).exists() {
-            times::keep_for_next(origin, folder)?;
-            let (_, tree) = paths_in(origin, folder);
-            let mut written = WrittenFolders::begin(origin, &tree, folder, has_output)?;
-            reuse::keep_for_next(origin, &tree, folder, |path| written.keep(path))?;
-            written.finish()?;
-        }
-        Ok(())
+        times::keep_for_next(origin, folder)?;
+        let (_, tree) = paths_in(origin, folder);
+        let mut written = WrittenFolders::begin(origin, &tree, folder, has_output)?;
+        reuse::keep_for_next(origin, &tree, folder, |path| written.keep(path))?;
+        written.finish()
     }
 
     /// The directory in the room's folder that takes the place of the repository's root.
@@ -554,6 +609,18 @@ impl VerificationRoom {
 
     fn state(&self) -> MutexGuard<'_, VerificationRoomState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state once build output is kept.
+    fn settled_state(&self) -> Result<MutexGuard<'_, VerificationRoomState>, WorkspaceError> {
+        let mut state = self.state();
+        if let Some(keeping) = state.keeping.take() {
+            let panicked = || io::Error::other("the thread that keeps build output has panicked");
+            let kept = keeping.join();
+            state.kept =
+                kept.map_err(|_| WorkspaceError::io(DOING, &self.folder, panicked()))??;
+        }
+        Ok(state)
     }
 }
 

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::files::{copy_files, remove_all, size_of};
-use super::kept_folder::{KeptFolder, RemovedFiles, load_fingerprints, save_fingerprints};
+use super::kept_folder::{
+    FileFingerprints, KeptFolder, RemovedFiles, load_fingerprints, save_fingerprints,
+};
 use super::{AGENT_MARKER, VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
@@ -34,12 +36,12 @@ impl VerificationRoom {
     pub(super) fn keep_build_output(
         &self,
         paths: &[PathBuf],
-        state: &mut VerificationRoomState,
+        fingerprints: &mut FileFingerprints,
     ) -> Result<(), WorkspaceError> {
         let kept = kept_output(&self.folder);
         self.build_output(&kept)
-            .keep(paths, MAX_BUILD_OUTPUT_BYTES, &mut state.build_output)?;
-        self.save_output_fingerprints(state)
+            .keep(paths, MAX_BUILD_OUTPUT_BYTES, fingerprints)?;
+        save_fingerprints(&self.folder.join(FINGERPRINTS_FILE), &*fingerprints)
     }
 
     /// Copies the workspace's build output. Once an agent has worked in the workspace, the output of the last room is
@@ -55,11 +57,11 @@ impl VerificationRoom {
             let kept = kept_output(&self.folder);
             let has_kept = fs::rename(kept_output(shadow), &kept).is_ok();
             if has_kept {
-                state.build_output = load_fingerprints(&self.folder.join(FINGERPRINTS_FILE));
+                state.kept.output = load_fingerprints(&self.folder.join(FINGERPRINTS_FILE));
             }
             self.build_output(&kept)
-                .remove_changed(written, &state.build_output)?;
-            return self.restore_build_output(state);
+                .remove_changed(written, &state.kept.output)?;
+            return self.restore_build_output(state).map(drop);
         }
         for path in written {
             remove_all(&self.tree().join(path))?;
@@ -69,7 +71,7 @@ impl VerificationRoom {
         let paths = excluded.iter().filter(is_copied).map(|it| it.path.clone());
         let copied = copy_within_limit(paths.collect(), &self.origin.dir, self.tree())?;
         // A new room has no other output.
-        self.keep_build_output(&copied, state)
+        self.keep_build_output(&copied, &mut state.kept.output)
     }
 
     /// Removes build output that differs from the kept one. `excluded` are the paths in the room that snapshots do not
@@ -83,25 +85,20 @@ impl VerificationRoom {
         paths.retain(|path| !state.installed.contains(path));
         let kept = kept_output(&self.folder);
         self.build_output(&kept)
-            .remove_changed(&paths, &state.build_output)
+            .remove_changed(&paths, &state.kept.output)
     }
 
     /// Copies kept build output to where it is missing. The tree must have been restored since the checks ran, because
-    /// they may have replaced folders by links.
+    /// they may have replaced folders by links. Returns the missing ones.
     pub(super) fn restore_build_output(
         &self,
         state: &mut VerificationRoomState,
-    ) -> Result<(), WorkspaceError> {
+    ) -> Result<Vec<PathBuf>, WorkspaceError> {
         let kept = kept_output(&self.folder);
-        self.build_output(&kept).restore(&mut state.build_output)?;
-        self.save_output_fingerprints(state)
-    }
-
-    fn save_output_fingerprints(
-        &self,
-        state: &VerificationRoomState,
-    ) -> Result<(), WorkspaceError> {
-        save_fingerprints(&self.folder.join(FINGERPRINTS_FILE), &state.build_output)
+        let fingerprints = &mut state.kept.output;
+        let missing = self.build_output(&kept).restore(fingerprints)?;
+        save_fingerprints(&self.folder.join(FINGERPRINTS_FILE), &*fingerprints)?;
+        Ok(missing)
     }
 
     fn build_output<'a>(&'a self, kept: &'a Path) -> KeptFolder<'a> {

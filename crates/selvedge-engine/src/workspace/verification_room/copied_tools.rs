@@ -3,16 +3,19 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::mem;
 use std::path::{Path, PathBuf};
 
+use itertools::{EitherOrBoth, Itertools};
+
 use super::files::{is_folder, make_folder, remove_all, size_of};
-use super::folder_copy::update_copy;
+use super::folder_copy::{CopiedFiles, update_copy};
 use super::kept_folder::{load_fingerprints, save_fingerprints};
 use super::results::MAX_COPIED_BYTES;
-use super::{DOING, VerificationRoom, VerificationRoomState};
+use super::{DOING, UNUSED_TOOLS_FOLDER, VerificationRoom, VerificationRoomState};
 use crate::workspace::Workspace;
 use crate::workspace::error::WorkspaceError;
-use crate::workspace::relative::RelativePath;
+use crate::workspace::tool_folders::ToolFiles;
 
 /// The list of these folders, next to a workspace's snapshots.
 const LIST: &str = "copied-tools.json";
@@ -27,10 +30,10 @@ pub(super) fn listed(origin: &Workspace) -> BTreeSet<PathBuf> {
     serde_json::from_slice(&list).unwrap_or_default()
 }
 
-/// Returns the tool folders of which a new room has a copy.
+/// Returns the tool folders of which a new room has a copy, unless they are too large.
 pub(super) fn remembered(origin: &Workspace, tools: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
     let mut folders = listed(origin);
-    folders.retain(|folder| tools.contains(folder) && is_small(origin, folder));
+    folders.retain(|folder| tools.contains(folder));
     folders
 }
 
@@ -69,18 +72,32 @@ impl VerificationRoom {
         names(&self.state().copied)
     }
 
-    /// Removes copies, and what a setup has installed in the room, before tools are installed: earlier checks may have
+    /// Moves away copies, and what a setup has installed in the room, before tools are installed: earlier checks may have
     /// changed either, and a package manager leaves what it finds.
-    pub(crate) fn remove_tools(&self) -> Result<(), WorkspaceError> {
+    pub(crate) fn move_tools_away(&self) -> Result<(), WorkspaceError> {
         let mut state = self.state();
         state.tool_copies.clear();
+        state.are_copies_current = false;
         let mut folders = self.mounted.tools();
         folders.retain(|folder| self.has_tools(folder));
         folders.extend(state.copied.union(&state.installed).cloned());
-        for folder in &folders {
-            self.remove_tool(folder)?;
+        let unused = self.folder.join(UNUSED_TOOLS_FOLDER);
+        remove_all(&unused)?;
+        make_folder(&unused)?;
+        for (index, folder) in folders.iter().enumerate() {
+            if self.can_create(folder) {
+                let at = self.tree().join(folder);
+                if fs::rename(&at, unused.join(index.to_string())).is_err() {
+                    remove_all(&at)?;
+                }
+            }
         }
         self.mounted.create_places_of_settings(self.tree())
+    }
+
+    /// Removes what was moved away.
+    pub(crate) fn remove_unused_tools(&self) -> Result<(), WorkspaceError> {
+        remove_all(&self.folder.join(UNUSED_TOOLS_FOLDER))
     }
 
     /// Makes the copies equal to the tools of the workspace while the tree stays entered.
@@ -93,48 +110,45 @@ impl VerificationRoom {
         &self,
         state: &mut VerificationRoomState,
     ) -> Result<(), WorkspaceError> {
-        for folder in state.copied.difference(&state.installed) {
-            let known = state.tool_copies.remove(folder).unwrap_or_default();
-            let original = self.origin.dir.join(folder);
+        let folders: Vec<PathBuf> = state.copied.difference(&state.installed).cloned().collect();
+        let mut copies = CopiedFiles::new();
+        for folder in folders {
+            let original = self.origin.dir.join(&folder);
+            let is_known = state.tool_copies.keys().any(|it| it.starts_with(&folder));
             if !is_folder(&original) {
-                self.remove_tool(folder)?;
-            } else if self.can_create(folder) {
-                let copy = self.tree().join(folder);
+                self.remove_tool(&folder)?;
+            } else if !is_known && !is_small(&self.origin, &folder) {
+                self.remove_tool(&folder)?;
+                state.copied.remove(&folder);
+            } else if self.can_create(&folder) {
+                let copy = self.tree().join(&folder);
                 make_folder(copy.parent().unwrap_or(&copy))?;
-                let copied = update_copy(&original, &copy, &known)?;
-                state.tool_copies.insert(folder.clone(), copied);
+                let known = &state.tool_copies;
+                copies.extend(update_copy(&self.origin.dir, self.tree(), &folder, known)?);
             }
         }
-        if state.copied.is_empty() {
-            return Ok(());
+        if copies != state.tool_copies {
+            state.tool_copies = copies;
+            let files = state.tool_copies.iter();
+            let originals = files.clone().map(|(path, (original, _))| (path, original));
+            save_fingerprints(&self.folder.join(ORIGINALS_FILE), originals)?;
+            let copies = files.map(|(path, (_, copy))| (path, copy));
+            save_fingerprints(&self.folder.join(COPIES_FILE), copies)?;
         }
-        let files = || {
-            let folders = state.tool_copies.iter();
-            folders.flat_map(|(folder, files)| {
-                let at = |path: &RelativePath| RelativePath::from(folder.join(&**path));
-                files.iter().map(move |(path, known)| (at(path), known))
-            })
-        };
-        let originals = files().map(|(path, (original, _))| (path, original));
-        save_fingerprints(&self.folder.join(ORIGINALS_FILE), originals)?;
-        let copies = files().map(|(path, (_, copy))| (path, copy));
-        save_fingerprints(&self.folder.join(COPIES_FILE), copies)
+        Ok(())
     }
 
     /// Loads what the last room knew of its copies.
     pub(super) fn load_copies(&self, state: &mut VerificationRoomState) {
-        let mut copies = load_fingerprints(&self.folder.join(COPIES_FILE));
-        for (path, original) in load_fingerprints(&self.folder.join(ORIGINALS_FILE)) {
-            let mut folders = state.copied.iter();
-            let below = folders.find_map(|folder| {
-                let below = path.strip_prefix(folder).ok()?;
-                Some((folder, below.to_owned()))
-            });
-            if let (Some((folder, below)), Some(copy)) = (below, copies.remove(&path)) {
-                let known = state.tool_copies.entry(folder.clone()).or_default();
-                known.insert(below.into(), (original, copy));
-            }
-        }
+        let copies = load_fingerprints(&self.folder.join(COPIES_FILE)).into_iter();
+        let originals = load_fingerprints(&self.folder.join(ORIGINALS_FILE));
+        let pairs = originals
+            .into_iter()
+            .merge_join_by(copies, |one, other| one.0.cmp(&other.0));
+        let pairs = pairs.filter_map(EitherOrBoth::both);
+        state.tool_copies = pairs
+            .map(|((path, original), (_, copy))| (path, (original, copy)))
+            .collect();
     }
 
     fn remove_tool(&self, folder: &Path) -> Result<(), WorkspaceError> {
@@ -156,6 +170,22 @@ impl VerificationRoom {
             }
         });
         blocked != Some(true)
+    }
+}
+
+impl VerificationRoomState {
+    /// Takes the files of the copies, unless something has run in the room since they were made.
+    pub(super) fn take_current_copies(&mut self) -> ToolFiles {
+        if !mem::take(&mut self.are_copies_current) {
+            return ToolFiles::default();
+        }
+        let files = self.tool_copies.iter();
+        ToolFiles {
+            folders: self.copied.difference(&self.installed).cloned().collect(),
+            files: files
+                .map(|(path, (_, copy))| (path.clone(), *copy))
+                .collect(),
+        }
     }
 }
 

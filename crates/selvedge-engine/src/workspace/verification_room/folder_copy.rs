@@ -2,11 +2,14 @@
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::hash::Hash;
+use std::ops::Bound;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use itertools::{EitherOrBoth, Itertools};
 
 use super::files::remove_all;
 use crate::parallel;
@@ -19,75 +22,94 @@ use crate::workspace::tree_copy::TreeCopy;
 /// The fingerprints of files and of their copies. As long as both are the same, the bytes are equal.
 pub(super) type CopiedFiles = BTreeMap<RelativePath, (FileFingerprint, FileFingerprint)>;
 
-/// Everything below a folder, and the folder itself with an empty path.
-type Entries = BTreeMap<RelativePath, Metadata>;
+/// A folder and everything below it, sorted by path.
+type Entries = Vec<(RelativePath, Metadata)>;
 
-/// Copies a folder, or updates its copy. `known` is the result of the last update. Links are not followed.
+/// Copies a folder from one root to the same path below another one, or updates its copy. `known` contains the result of
+/// the last update. Links are not followed.
 pub(super) fn update_copy(
-    original: &Path,
-    copy: &Path,
+    originals: &Path,
+    copies: &Path,
+    folder: &Path,
     known: &CopiedFiles,
 ) -> Result<CopiedFiles, WorkspaceError> {
-    let (wanted, found) = parallel::join(|| entries_below(original), || entries_below(copy));
-    let same = remove_differing(copy, found, &wanted, known)?;
+    let (wanted, found) = parallel::join(
+        || entries_below(originals, folder),
+        || entries_below(copies, folder),
+    );
+    let start = (Bound::Included(folder.as_os_str()), Bound::Unbounded);
+    let same = remove_differing(copies, found, &wanted, known.range::<OsStr, _>(start))?;
     let mut missing = TreeCopy::default();
     let mut copied = HashSet::new();
     // A folder comes before what is in it.
-    for (path, data) in &wanted {
-        if is_below(path, &copied) {
+    for pair in both(&wanted, &same) {
+        let Some((path, data)) = pair.as_ref().left() else {
             continue;
-        }
-        if !same.contains_key(path) {
+        };
+        if pair.has_right() && data.is_dir() {
+            missing.note_folder(copies.join(&**path), data.clone());
+        } else if !pair.has_right() && !is_below(path, &copied) {
             // With everything in it.
-            missing.copy(&join(original, path), &join(copy, path))?;
+            missing.copy(&originals.join(&**path), &copies.join(&**path))?;
             copied.insert(path.as_os_str());
-        } else if data.is_dir() {
-            missing.note_folder(join(copy, path), data.clone());
         }
     }
     missing.finish()?;
-    let files = wanted.into_iter().filter(|(_, data)| !data.is_dir());
-    let copied = files.filter_map(|(path, data)| {
-        let of_copy = match same.get(&path) {
-            Some(same) => FileFingerprint::from_metadata(same),
-            None => FileFingerprint::from_metadata(&copy.join(&*path).symlink_metadata().ok()?),
-        };
-        Some((path, (FileFingerprint::from_metadata(&data), of_copy)))
+    let files = both(&wanted, &same).filter_map(|pair| {
+        let (path, data) = pair.as_ref().left().filter(|(_, data)| !data.is_dir())?;
+        let copied = || copies.join(&**path).symlink_metadata().ok();
+        let kept = pair.as_ref().right().map(|(_, data)| data.clone());
+        let copy = kept.or_else(copied)?;
+        let fingerprints = [data, &copy].map(FileFingerprint::from_metadata);
+        Some((path.clone(), fingerprints.into()))
     });
-    Ok(copied.collect())
+    Ok(files.collect())
+}
+
+/// The entries of both lists at each path.
+fn both<'e>(
+    one: &'e Entries,
+    other: &'e Entries,
+) -> impl Iterator<Item = EitherOrBoth<&'e (RelativePath, Metadata)>> {
+    one.iter()
+        .merge_join_by(other, |(one, _), (other, _)| one.cmp(other))
 }
 
 /// Removes what the original does not have, and files that have changed on either side. Returns the rest.
-fn remove_differing(
-    copy: &Path,
+fn remove_differing<'k>(
+    copies: &Path,
     mut found: Entries,
     wanted: &Entries,
-    known: &CopiedFiles,
+    known: impl Iterator<Item = (&'k RelativePath, &'k (FileFingerprint, FileFingerprint))>,
 ) -> Result<Entries, WorkspaceError> {
-    let is_same = |path: &RelativePath, found: &Metadata| {
-        wanted.get(path).is_some_and(|data| {
-            let current = || {
-                let of_copy = FileFingerprint::from_metadata(found);
-                (FileFingerprint::from_metadata(data), of_copy)
-            };
-            match (data.is_dir(), found.is_dir()) {
-                // What is in a restricted folder may not have been seen, so it is copied again.
-                (true, true) => !is_owner_restricted(found.permissions().mode()),
-                (false, false) => known.get(path) == Some(&current()),
-                _ => false,
-            }
-        })
+    let mut known = known.peekable();
+    let mut is_known = |path: &RelativePath, current: (FileFingerprint, FileFingerprint)| {
+        while known.next_if(|(known, _)| *known < path).is_some() {}
+        known.peek() == Some(&(path, &current))
     };
     let mut differing = HashSet::new();
-    for (path, data) in &found {
+    for pair in both(&found, wanted) {
+        let Some((path, data)) = pair.as_ref().left() else {
+            continue;
+        };
+        let is_same = pair.as_ref().right().is_some_and(|(_, wanted)| {
+            match (wanted.is_dir(), data.is_dir()) {
+                // What is in a restricted folder may not have been seen, so it is copied again.
+                (true, true) => !is_owner_restricted(data.permissions().mode()),
+                (false, false) => {
+                    let of_copy = FileFingerprint::from_metadata(data);
+                    is_known(path, (FileFingerprint::from_metadata(wanted), of_copy))
+                }
+                _ => false,
+            }
+        });
         // What is in a removed folder no longer exists.
-        if !is_below(path, &differing) && !is_same(path, data) {
-            remove_all(&join(copy, path))?;
-            differing.insert(path.as_os_str());
+        if !is_same && !is_below(path, &differing) {
+            remove_all(&copies.join(&**path))?;
+            differing.insert(path.as_os_str().to_owned());
         }
     }
-    let differing: HashSet<OsString> = differing.into_iter().map(OsStr::to_owned).collect();
-    found.retain(|path, _| !differing.contains(path.as_os_str()) && !is_below(path, &differing));
+    found.retain(|(path, _)| !differing.contains(path.as_os_str()) && !is_below(path, &differing));
     Ok(found)
 }
 
@@ -97,15 +119,14 @@ fn is_below<T: Borrow<OsStr> + Eq + Hash>(path: &Path, folders: &HashSet<T>) -> 
     !folders.is_empty() && above.any(|above| folders.contains(above.as_os_str()))
 }
 
-fn entries_below(folder: &Path) -> Entries {
-    let Ok(data) = folder.symlink_metadata() else {
+fn entries_below(root: &Path, folder: &Path) -> Entries {
+    let Ok(data) = root.join(folder).symlink_metadata() else {
         return Entries::new();
     };
-    let mut entries = Vec::new();
-    let mut pending = Vec::from_iter(data.is_dir().then(PathBuf::new));
-    entries.push((PathBuf::new().into(), data));
+    let mut pending = Vec::from_iter(data.is_dir().then(|| folder.to_owned()));
+    let mut entries: Entries = vec![(folder.into(), data)];
     while let Some(path) = pending.pop() {
-        let found = fs::read_dir(join(folder, &path)).into_iter().flatten();
+        let found = fs::read_dir(root.join(&path)).into_iter().flatten();
         for entry in found.flatten() {
             let Ok(data) = entry.metadata() else {
                 continue;
@@ -117,22 +138,15 @@ fn entries_below(folder: &Path) -> Entries {
             entries.push((path.into(), data));
         }
     }
-    entries.into_iter().collect()
-}
-
-/// An empty path would add a slash, and a link at the folder's place would be followed.
-fn join(folder: &Path, path: &Path) -> PathBuf {
-    if path.as_os_str().is_empty() {
-        folder.to_owned()
-    } else {
-        folder.join(path)
-    }
+    entries.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    entries
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
     use std::os::unix::fs::{MetadataExt, symlink};
+    use std::path::PathBuf;
     use std::time::{Duration, SystemTime};
 
     use super::*;
@@ -143,9 +157,10 @@ mod tests {
 
     /// Paths, kinds, permissions and times of folders, and content of files.
     fn listing(folder: &Path) -> Vec<(PathBuf, u32, String)> {
-        let entries = entries_below(folder).into_iter();
+        let (root, name) = (folder.parent().unwrap(), folder.file_name().unwrap());
+        let entries = entries_below(root, Path::new(name)).into_iter();
         let entries = entries.map(|(path, data)| {
-            let at = folder.join(&*path);
+            let at = root.join(&*path);
             let content = match (data.is_dir(), data.is_symlink()) {
                 (true, _) => format!("{}.{}", data.mtime(), data.mtime_nsec()),
                 (_, true) => fs::read_link(at).unwrap().display().to_string(),
@@ -159,8 +174,11 @@ mod tests {
     #[test]
     fn copy_is_equal_after_changes_on_both_sides() {
         let folder = tempfile::tempdir().unwrap();
-        let (original, copy) = (folder.path().join("original"), folder.path().join("copy"));
+        let roots = ["originals", "copies"].map(|root| folder.path().join(root));
+        let [original, copy] = roots.each_ref().map(|root| root.join("tools"));
+        let update = |known| update_copy(&roots[0], &roots[1], Path::new("tools"), known).unwrap();
         fs::create_dir_all(original.join("lib/empty")).unwrap();
+        fs::create_dir(&roots[1]).unwrap();
         fs::create_dir(original.join("read-only")).unwrap();
         fs::create_dir(original.join("hidden")).unwrap();
         for path in [
@@ -178,11 +196,11 @@ mod tests {
         let read_only = Permissions::from_mode(0o555);
         fs::set_permissions(original.join("read-only"), read_only).unwrap();
         let earlier = SystemTime::now() - Duration::from_hours(1);
-        for path in ["lib/empty", "lib", "read-only", ""] {
+        for path in ["lib/empty", "lib", "read-only", "."] {
             set_modified(&original.join(path), earlier);
         }
 
-        let first = update_copy(&original, &copy, &CopiedFiles::new()).unwrap();
+        let first = update(&CopiedFiles::new());
         assert_eq!(listing(&copy), listing(&original));
         let inode = copy.join("same").metadata().unwrap().ino();
 
@@ -206,11 +224,11 @@ mod tests {
         }
         fs::remove_file(original.join("link")).unwrap();
 
-        let second = update_copy(&original, &copy, &first).unwrap();
+        let second = update(&first);
         assert_eq!(listing(&copy), listing(&original));
         assert_eq!(copy.join("same").metadata().unwrap().ino(), inode);
         // Without what is known, everything is copied.
-        let third = update_copy(&original, &copy, &CopiedFiles::new()).unwrap();
+        let third = update(&CopiedFiles::new());
         assert_eq!(listing(&copy), listing(&original));
         assert!(second.keys().eq(third.keys()));
         let writable = Permissions::from_mode(0o755);

@@ -139,18 +139,21 @@ impl KeptFolder<'_> {
         Ok(removed)
     }
 
-    /// Copies kept files to where they are missing. Checks may have replaced folders by links; files below a link are
-    /// skipped.
-    pub(super) fn restore(self, recorded: &mut FileFingerprints) -> Result<(), WorkspaceError> {
+    /// Copies kept files to where they are missing, and returns these paths. Checks may have replaced folders by links;
+    /// files below a link are skipped.
+    pub(super) fn restore(
+        self,
+        recorded: &mut FileFingerprints,
+    ) -> Result<Vec<PathBuf>, WorkspaceError> {
         let (mut current, missing) = self.fingerprints_and_missing();
         copy_files(self.kept, self.written, &missing)?;
-        let copied = missing.into_iter().filter_map(|path| {
-            let data = self.written.join(&path).symlink_metadata().ok()?;
-            Some((path.into(), FileFingerprint::from_metadata(&data)))
+        let copied = missing.iter().filter_map(|path| {
+            let data = self.written.join(path).symlink_metadata().ok()?;
+            Some((path.as_path().into(), FileFingerprint::from_metadata(&data)))
         });
         current.extend(copied);
         *recorded = current;
-        Ok(())
+        Ok(missing)
     }
 
     /// Returns the current fingerprints of kept files in the room, and those that are missing there.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::build_output::MAX_BUILD_OUTPUT_BYTES;
 use super::files::{copy, make_folder, remove_all, size_of};
-use super::kept_folder::{KeptFolder, load_fingerprints, save_fingerprints};
+use super::kept_folder::{FileFingerprints, KeptFolder, load_fingerprints, save_fingerprints};
 use super::mounts::{VerificationRoomMount, encode_path};
 use super::written::MAX_REUSED_BYTES;
 use super::{VerificationRoom, VerificationRoomState};
@@ -64,7 +64,7 @@ impl VerificationRoom {
                     let of_cache = |(path, _): &(&RelativePath, _)| path.starts_with(&name);
                     let files = last_fingerprints.iter().filter(of_cache);
                     let files = files.map(|(path, fingerprint)| (path.clone(), *fingerprint));
-                    state.results.extend(files);
+                    state.kept.results.extend(files);
                 }
             } else if cache.is_used && is_small() {
                 copy(&cache.path, &kept.join(&name))?;
@@ -77,26 +77,27 @@ impl VerificationRoom {
         }
         // Checks may have left anything in the folders of the last room.
         remove_all(&written)?;
-        state.results.clear();
+        state.kept.results.clear();
         for cache in &self.result_caches {
             make_folder(&written.join(encode_path(&cache.path)))?;
         }
         self.reset_results(state)
     }
 
+    /// Whether there are any results.
+    pub(super) fn has_results(&self) -> bool {
+        size_of(&self.result_folders().0, 0) > 0
+    }
+
     /// Keeps the current results, with which every tree begins.
     pub(super) fn keep_results(
         &self,
-        state: &mut VerificationRoomState,
+        fingerprints: &mut FileFingerprints,
     ) -> Result<(), WorkspaceError> {
         let (written, kept) = self.result_folders();
         let folder = Self::results(&written, &kept);
-        folder.keep(
-            &names_in(&written),
-            MAX_BUILD_OUTPUT_BYTES,
-            &mut state.results,
-        )?;
-        self.save_fingerprints(state)
+        folder.keep(&names_in(&written), MAX_BUILD_OUTPUT_BYTES, fingerprints)?;
+        save_fingerprints(&self.folder.join(FINGERPRINTS_FILE), &*fingerprints)
     }
 
     /// Resets the results to the kept ones.
@@ -107,16 +108,12 @@ impl VerificationRoom {
         let (written, kept) = self.result_folders();
         let folder = Self::results(&written, &kept);
         let names = names_in(&written);
-        folder.remove_changed(&names, &state.results)?;
+        folder.remove_changed(&names, &state.kept.results)?;
         for name in names {
             make_folder(&written.join(name))?;
         }
-        folder.restore(&mut state.results)?;
-        self.save_fingerprints(state)
-    }
-
-    fn save_fingerprints(&self, state: &VerificationRoomState) -> Result<(), WorkspaceError> {
-        save_fingerprints(&self.folder.join(FINGERPRINTS_FILE), &state.results)
+        folder.restore(&mut state.kept.results)?;
+        save_fingerprints(&self.folder.join(FINGERPRINTS_FILE), &state.kept.results)
     }
 
     pub(super) fn result_mounts(&self) -> Vec<VerificationRoomMount> {
