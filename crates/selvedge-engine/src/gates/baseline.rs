@@ -95,7 +95,7 @@ impl BaselineRun<'_> {
         if let Some((trees, tree)) = self.start
             && let Some(room) = &trees.verification_room
         {
-            entered = trees.enter(room.clone(), tree).await?.files;
+            entered = trees.enter_and_list(room.clone(), tree).await?;
         }
         context.reset(progress, cancel).await?;
         let entered = entered.filter(|_| context.setup.reset.is_empty());

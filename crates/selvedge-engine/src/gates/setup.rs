@@ -198,12 +198,12 @@ impl DependencyInstaller<'_> {
         folders: &[String],
     ) -> Result<InstallOutcome, CheckError> {
         let room = open.verification_room.clone();
-        let move_away = move |_: &Workspace| room.move_tools_away();
+        let remove = move |_: &Workspace| room.remove_tools();
         let (workspace, what) = (
             open.verification_room.workspace(),
             "cannot remove installed tools",
         );
-        run_blocking(workspace, what, move_away).await?;
+        run_blocking(workspace, what, remove).await?;
         let place = VerificationContext {
             supervisor: open.installer(),
             ..self.context.clone()
@@ -212,12 +212,7 @@ impl DependencyInstaller<'_> {
             context: &place,
             ..*self
         };
-        let room = open.verification_room.clone();
-        // There may be many files.
-        let remove = run_blocking(workspace, what, move |_| room.remove_unused_tools());
-        let (installed, removed) = tokio::join!(setup.try_install(), remove);
-        removed?;
-        if let Some(error) = installed? {
+        if let Some(error) = setup.try_install().await? {
             return Ok(InstallOutcome::Failed(error));
         }
         let room = open.verification_room.clone();

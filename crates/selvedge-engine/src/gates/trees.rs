@@ -6,7 +6,9 @@ use std::path::Path;
 use selvedge_core::model::TreeId;
 
 use crate::check_error::CheckError;
-use crate::workspace::{EnteredTree, VerificationRoom, Workspace, WorkspaceError};
+use crate::workspace::{FileStatIndex, VerificationRoom, Workspace, WorkspaceError};
+
+const CANNOT_RESTORE: &str = "cannot restore the snapshot";
 
 /// Snapshots of one workspace, and the two trees that a verification needs.
 #[derive(Debug, Clone)]
@@ -44,19 +46,23 @@ impl VerificationTrees {
     pub(crate) async fn ensure_tree(&self, tree: &TreeId) -> Result<bool, CheckError> {
         match self.verification_room.clone() {
             None => ensure_workspace_tree(&self.workspace, tree).await,
-            Some(room) => Ok(self.enter(room, tree).await?.differed),
+            Some(room) => {
+                let tree = tree.clone();
+                let enter = move |_: &Workspace| Ok(room.enter(&tree)?.differed);
+                run_blocking(&self.workspace, CANNOT_RESTORE, enter).await
+            }
         }
     }
 
-    /// Makes a room equal to a tree.
-    pub(super) async fn enter(
+    /// Makes a room equal to a tree, and returns its files if they are known.
+    pub(super) async fn enter_and_list(
         &self,
         room: VerificationRoom,
         tree: &TreeId,
-    ) -> Result<EnteredTree, CheckError> {
+    ) -> Result<Option<FileStatIndex>, CheckError> {
         let tree = tree.clone();
-        let enter = move |_: &Workspace| room.enter(&tree);
-        run_blocking(&self.workspace, "cannot restore the snapshot", enter).await
+        let enter = move |_: &Workspace| Ok(room.files_of(room.enter(&tree)?));
+        run_blocking(&self.workspace, CANNOT_RESTORE, enter).await
     }
 
     /// Makes the folder equal to the judged tree after checks have run on it, and discards what they built.
@@ -79,7 +85,7 @@ pub(super) async fn ensure_workspace_tree(
     tree: &TreeId,
 ) -> Result<bool, CheckError> {
     let tree = tree.clone();
-    run_blocking(workspace, "cannot restore the snapshot", move |workspace| {
+    run_blocking(workspace, CANNOT_RESTORE, move |workspace| {
         workspace.ensure_tree(&tree)
     })
     .await

@@ -72,7 +72,7 @@ pub(crate) use file_stats::FileStatIndex;
 pub(crate) use git_protection::{GitProtection, ProtectedSession, main_repository};
 pub(crate) use tool_folders::{ToolChanges, ToolManifest};
 pub(crate) use verification_room::{
-    EnteredTree, JudgedTree, ResultCache, VerificationRoom, VerificationRoomMount,
+    JudgedTree, ResultCache, VerificationRoom, VerificationRoomMount,
 };
 
 use git::GitProgram;

@@ -4,7 +4,7 @@
 use std::borrow::Borrow;
 use std::ffi::{OsStr, OsString};
 use std::ops::Deref;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// A path of plain names separated by single slashes, as in git. A folder sorts before its content.
@@ -14,6 +14,12 @@ pub(super) struct RelativePath(OsString);
 impl RelativePath {
     pub(super) fn from_bytes(bytes: &[u8]) -> Self {
         Self(OsString::from_vec(bytes.to_vec()))
+    }
+
+    /// The folders that contain it, from the outermost one.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &OsStr> {
+        let bytes = self.0.as_bytes();
+        memchr::memchr_iter(b'/', bytes).map(|slash| OsStr::from_bytes(&bytes[..slash]))
     }
 
     pub(super) fn into_path(self) -> PathBuf {

@@ -16,6 +16,7 @@ use super::error::WorkspaceError;
 use super::git::{self, GitProgram};
 use super::repository::{Repository, plain_file};
 use super::shadow;
+use crate::parallel;
 
 const DOING: &str = "see what changed";
 
@@ -100,12 +101,14 @@ pub(super) fn status_with(
     while let Some((at, repository)) = pending.pop() {
         let prefix = at.strip_prefix(dir).unwrap_or(Path::new(""));
         let scratch = ScratchGitDir::create(git, &repository)?;
-        let changes = scratch.status(&at, excludes)?.into_iter();
+        let (submodules, changes) =
+            parallel::join(|| scratch.submodules(&at), || scratch.status(&at, excludes));
+        let changes = changes?.into_iter();
         dirty.files.extend(changes.map(|(path, change)| DirtyFile {
             path: prefix.join(path),
             change,
         }));
-        for path in scratch.submodules(&at)? {
+        for path in submodules? {
             // Invariant: a submodule is deeper than the repository that contains it, so the walk ends.
             let submodule = fs::canonicalize(at.join(path)).ok();
             let submodule =
@@ -139,11 +142,15 @@ impl<'a> ScratchGitDir<'a> {
             repository,
             dir,
         };
-        let settings = scratch.settings()?;
+        let (head, settings) = parallel::join(|| scratch.find_head(), || scratch.settings());
+        let settings = settings?;
         shadow::init_git_dir(scratch.dir.path(), repository.object_format())?;
         scratch.write_settings(&settings)?;
         scratch.link_rules()?;
-        scratch.set_head()?;
+        if let Some(head) = head? {
+            let path = scratch.dir.path().join("HEAD");
+            fs::write(&path, head).map_err(|e| WorkspaceError::io("write", &path, e))?;
+        }
         Ok(scratch)
     }
 
@@ -210,19 +217,14 @@ impl<'a> ScratchGitDir<'a> {
         Ok(())
     }
 
-    /// Copies the id of the current commit. This is the only call in the user's git directory: it looks up a name,
-    /// which runs nothing.
-    fn set_head(&self) -> Result<(), WorkspaceError> {
+    /// Returns the id of the current commit, if there is one. This is the only call in the user's git directory: it looks
+    /// up a name, which runs nothing.
+    fn find_head(&self) -> Result<Option<Vec<u8>>, WorkspaceError> {
         let root = self.repository.root();
         let mut command = self.git.command(self.repository.git_dir(), root);
         command.args(["rev-parse", "--verify", "--quiet", "HEAD"]);
         let output = git::run(command, "look up HEAD", root)?;
-        if !output.status.success() {
-            // There is no commit yet, and the scratch directory's HEAD does not name one either.
-            return Ok(());
-        }
-        let path = self.dir.path().join("HEAD");
-        fs::write(&path, output.stdout).map_err(|e| WorkspaceError::io("write", &path, e))
+        Ok(output.status.success().then_some(output.stdout))
     }
 
     fn command(&self, from: &Path) -> Command {

@@ -48,7 +48,9 @@ use super::exclusions::ExcludedPath;
 use super::file_stats::FileStatIndex;
 use super::relative::RelativePath;
 use super::restore::{EnsuredTree, OWNER_ACCESS_BITS, RestoreOutcome};
+use super::snapshot::DetailedSnapshot;
 use super::survey::Survey;
+use super::tool_folders::ToolFiles;
 
 pub(crate) use self::git_dir::CommittedFiles;
 pub(crate) use self::mounts::VerificationRoomMount;
@@ -108,6 +110,8 @@ struct VerificationRoomState {
     /// Whether all files of the workspace were committed before an agent worked there; determined on first use.
     is_committed: Option<bool>,
     kept: KeptFiles,
+    /// Removes tools that are no longer used.
+    removing_tools: Option<JoinHandle<()>>,
     /// Copies what is kept.
     keeping: Option<JoinHandle<Result<KeptFiles, WorkspaceError>>>,
     /// The modification times of files, once they are known.
@@ -128,10 +132,10 @@ struct KeptFiles {
 pub(crate) struct EnteredTree {
     /// Whether the room differed from it.
     pub(crate) differed: bool,
-    /// The room's files, if they are known without another survey.
-    pub(crate) files: Option<FileStatIndex>,
-    /// Those of them that are not ignored, and missing ones. Known only if the files are.
-    unignored: Option<HashSet<RelativePath>>,
+    /// What the room contains, and the files that were written since; `None` if another survey would find something else.
+    contents: Option<(DetailedSnapshot, Vec<PathBuf>)>,
+    /// Copied tools.
+    tools: ToolFiles,
 }
 
 /// A tree that was entered without an attempt's ignored files.
@@ -140,7 +144,7 @@ pub(crate) struct JudgedTree {
     pub(crate) tree: TreeId,
     /// The attempt's ignored files that are absent.
     pub(crate) absent: Vec<PathBuf>,
-    /// See [`EnteredTree::files`].
+    /// The room's files, if they are known.
     pub(crate) files: Option<FileStatIndex>,
 }
 
@@ -323,9 +327,11 @@ impl VerificationRoom {
         Ok(())
     }
 
-    /// Waits until build output is kept.
+    /// Waits until build output is kept and unused tools are removed.
     pub(crate) fn wait(&self) -> Result<(), WorkspaceError> {
-        self.settled_state().map(drop)
+        let mut state = self.settled_state()?;
+        state.wait_for_removed_tools();
+        Ok(())
     }
 
     fn mark_ready(&self) -> Result<(), WorkspaceError> {
@@ -418,7 +424,9 @@ impl VerificationRoom {
             };
             let removed = self.remove_build_output(&found.excluded, &state)?;
             found.leave_out(self.tree(), &removed.paths);
-            survey = Some(found).filter(|_| !removed.has_parts);
+            let is_listed = |file| found.files.contains_key::<RelativePath>(file);
+            let is_known = !removed.has_folders && !removed.files.iter().any(is_listed);
+            survey = is_known.then_some(found);
         }
         let EnsuredTree { before, restored } = self.restore_tree(tree, survey)?;
         let differed = restored.is_some();
@@ -456,12 +464,18 @@ impl VerificationRoom {
                 .any(|above| excluded.contains(above.as_os_str()))
         };
         let written = written.filter(|_| !has_created && created.iter().all(is_excluded));
-        let unignored = before.unignored.clone();
         Ok(EnteredTree {
             differed,
-            files: written.and_then(|it| self.snapshots.stats_of_snapshot(before, &it, tools)),
-            unignored,
+            contents: written.map(|written| (before, written)),
+            tools,
         })
+    }
+
+    /// The files of a tree that was just entered, if they are known without another survey.
+    pub(crate) fn files_of(&self, entered: EnteredTree) -> Option<FileStatIndex> {
+        let (found, written) = entered.contents?;
+        let tools = entered.tools;
+        self.snapshots.stats_of_snapshot(found, &written, tools)
     }
 
     /// Restores a tree. Nothing in the room has to be preserved, so build output that is in the way is removed.
@@ -531,9 +545,10 @@ impl VerificationRoom {
         tree: &TreeId,
     ) -> Result<JudgedTree, WorkspaceError> {
         self.state().times = self.load_times();
-        let EnteredTree {
-            files, unignored, ..
-        } = self.enter(tree)?;
+        let entered = self.enter(tree)?;
+        let contents = entered.contents.as_ref();
+        let unignored = contents.and_then(|(found, _)| found.unignored.clone());
+        let files = self.files_of(entered);
         let mut absent = self.mounted.absent.clone();
         let changed = self.snapshots.differing_paths(start, tree)?;
         let judged = |tree, absent, files| JudgedTree {

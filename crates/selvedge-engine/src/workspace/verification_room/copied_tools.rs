@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::mem;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use itertools::{EitherOrBoth, Itertools};
 
@@ -72,10 +73,12 @@ impl VerificationRoom {
         names(&self.state().copied)
     }
 
-    /// Moves away copies, and what a setup has installed in the room, before tools are installed: earlier checks may have
-    /// changed either, and a package manager leaves what it finds.
-    pub(crate) fn move_tools_away(&self) -> Result<(), WorkspaceError> {
+    /// Removes copies, and what a setup has installed in the room, before tools are installed: earlier checks may have
+    /// changed either, and a package manager leaves what it finds. There may be many files, so a thread removes them
+    /// while the setup runs.
+    pub(crate) fn remove_tools(&self) -> Result<(), WorkspaceError> {
         let mut state = self.state();
+        state.wait_for_removed_tools();
         state.tool_copies.clear();
         state.are_copies_current = false;
         let mut folders = self.mounted.tools();
@@ -85,19 +88,18 @@ impl VerificationRoom {
         remove_all(&unused)?;
         make_folder(&unused)?;
         for (index, folder) in folders.iter().enumerate() {
-            if self.can_create(folder) {
-                let at = self.tree().join(folder);
-                if fs::rename(&at, unused.join(index.to_string())).is_err() {
-                    remove_all(&at)?;
-                }
+            let is_moved = || {
+                let unused = unused.join(index.to_string());
+                fs::rename(self.tree().join(folder), unused).is_ok()
+            };
+            if !self.can_create(folder) || !is_moved() {
+                self.remove_tool(folder)?;
             }
         }
+        // What remains is removed with the room.
+        let remove = move || drop(remove_all(&unused));
+        state.removing_tools = thread::Builder::new().spawn(remove).ok();
         self.mounted.create_places_of_settings(self.tree())
-    }
-
-    /// Removes what was moved away.
-    pub(crate) fn remove_unused_tools(&self) -> Result<(), WorkspaceError> {
-        remove_all(&self.folder.join(UNUSED_TOOLS_FOLDER))
     }
 
     /// Makes the copies equal to the tools of the workspace while the tree stays entered.
@@ -174,6 +176,12 @@ impl VerificationRoom {
 }
 
 impl VerificationRoomState {
+    pub(super) fn wait_for_removed_tools(&mut self) {
+        if let Some(removing) = self.removing_tools.take() {
+            let _ = removing.join();
+        }
+    }
+
     /// Takes the files of the copies, unless something has run in the room since they were made.
     pub(super) fn take_current_copies(&mut self) -> ToolFiles {
         if !mem::take(&mut self.are_copies_current) {

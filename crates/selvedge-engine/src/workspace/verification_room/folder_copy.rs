@@ -114,9 +114,8 @@ fn remove_differing<'k>(
 }
 
 /// Whether a path is below one of these.
-fn is_below<T: Borrow<OsStr> + Eq + Hash>(path: &Path, folders: &HashSet<T>) -> bool {
-    let mut above = path.ancestors().skip(1);
-    !folders.is_empty() && above.any(|above| folders.contains(above.as_os_str()))
+fn is_below<T: Borrow<OsStr> + Eq + Hash>(path: &RelativePath, folders: &HashSet<T>) -> bool {
+    !folders.is_empty() && path.folders().any(|above| folders.contains(above))
 }
 
 fn entries_below(root: &Path, folder: &Path) -> Entries {
@@ -176,7 +175,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let roots = ["originals", "copies"].map(|root| folder.path().join(root));
         let [original, copy] = roots.each_ref().map(|root| root.join("tools"));
-        let update = |known| update_copy(&roots[0], &roots[1], Path::new("tools"), known).unwrap();
+        let update = |known: &CopiedFiles| {
+            update_copy(&roots[0], &roots[1], Path::new("tools"), known).unwrap()
+        };
         fs::create_dir_all(original.join("lib/empty")).unwrap();
         fs::create_dir(&roots[1]).unwrap();
         fs::create_dir(original.join("read-only")).unwrap();

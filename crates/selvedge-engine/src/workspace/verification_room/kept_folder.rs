@@ -25,8 +25,10 @@ pub(super) type FileFingerprints = BTreeMap<RelativePath, FileFingerprint>;
 pub(super) struct RemovedFiles {
     /// The given paths of which nothing is left.
     pub(super) paths: HashSet<PathBuf>,
-    /// Whether parts of others were removed, too.
-    pub(super) has_parts: bool,
+    /// Removed files in the others.
+    pub(super) files: Vec<RelativePath>,
+    /// Whether folders in them were removed.
+    pub(super) has_folders: bool,
 }
 
 /// Writes fingerprints to a file.
@@ -128,11 +130,11 @@ impl KeptFolder<'_> {
                 removed.paths.insert(path.clone());
                 continue;
             }
-            removed.has_parts |= remove_restricted_folders(&at)?;
+            removed.has_folders |= remove_restricted_folders(&at)?;
             for (below, fingerprint) in files_below(&at, path) {
                 if recorded.get(&below) != Some(&fingerprint) {
                     remove_all(&self.written.join(&*below))?;
-                    removed.has_parts = true;
+                    removed.files.push(below);
                 }
             }
         }
@@ -228,7 +230,7 @@ mod tests {
         let hidden = Permissions::from_mode(0o111);
         fs::set_permissions(written.join("cache/part"), hidden).unwrap();
         let removed = folders.remove_changed(&paths, &recorded).unwrap();
-        assert!(removed.has_parts);
+        assert!(removed.has_folders);
         folders.restore(&mut recorded).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "good");
     }
