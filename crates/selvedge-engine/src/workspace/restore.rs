@@ -15,6 +15,7 @@ use super::Workspace;
 use super::blobs::BlobReader;
 use super::dir_handle::DirHandle;
 use super::error::WorkspaceError;
+use super::exclusions::{CACHE_TAG, ExcludedPath, ExclusionReason};
 use super::fingerprint::FileFingerprint;
 use super::import::FileKind;
 use super::inventory::StoredEntry;
@@ -328,7 +329,8 @@ impl RestoreOperation<'_> {
         Ok(())
     }
 
-    /// Returns whether the workspace contains nothing besides the target's files and folders.
+    /// Returns whether the workspace covers nothing besides the target's files and folders: it did not before, and
+    /// nothing that was restored changes what is excluded.
     fn has_no_extraneous(&self) -> bool {
         let DetailedSnapshot {
             files,
@@ -336,7 +338,15 @@ impl RestoreOperation<'_> {
             excluded,
             ..
         } = &self.current;
-        excluded.is_empty()
+        let has_rules = |path: &PathBuf| path.ends_with(".gitignore") || path.ends_with(CACHE_TAG);
+        let has_same_rules = self.target.manifest.rules == self.workspace.rules()
+            && !self.changed.iter().chain(&self.removed).any(has_rules);
+        let stays_excluded = |it: &ExcludedPath| match it.reason {
+            // Permissions and the number of ignored files have changed.
+            ExclusionReason::Unreadable | ExclusionReason::IgnoredTooMuch => false,
+            _ => has_same_rules,
+        };
+        excluded.iter().all(stays_excluded)
             && files
                 .keys()
                 .all(|path| self.target.files.contains_key(path))

@@ -590,27 +590,26 @@ fn room_is_surveyed_only_after_changes(fixture: &SandboxFixture) {
     make_executable(&env.write(folder.join("git"), script));
     env.write("agent.sh", "cat > /dev/null; echo more >> out\n");
     env.write("out", "");
+    env.write(".gitignore", "build/\n");
     env.commit("A project");
-    let args = [
-        "run",
-        "do it",
-        "--agent-cmd",
-        "sh agent.sh",
-        "--check",
-        "true",
-    ];
-    let run = env.selvedge(args).arg("--retries").arg("0");
-    run.env("PATH", format!("{}:{path}", folder.display()))
-        .run()
-        .assert_success();
-    let calls = fs::read_to_string(calls).unwrap();
-    let count = |command: &str| {
-        let calls = calls.lines().flat_map(|call| call.split(' '));
-        calls.filter(|word| *word == command).count()
-    };
-    assert_eq!(count("ls-files"), 5, "{calls}");
-    for command in ["ls-tree", "diff-tree", "update-ref"] {
-        assert_eq!(count(command), 0, "{calls}");
+    let path = format!("{}:{path}", folder.display());
+    // Build output is copied only if everything is committed, which takes one more call.
+    let build = "sh -c 'mkdir -p build; echo built >> build/log'";
+    for (check, surveys) in [("true", 5), (build, 6)] {
+        let args = ["run", "do it", "--agent-cmd", "sh agent.sh", "--check"];
+        let run = env.selvedge(args).arg(check).args(["--retries", "0"]);
+        run.env("PATH", &path).run().assert_success();
+        let called = fs::read_to_string(&calls).unwrap();
+        fs::remove_file(&calls).unwrap();
+        let count = |command: &str| {
+            let words = called.lines().flat_map(|call| call.split(' '));
+            words.filter(|word| *word == command).count()
+        };
+        assert_eq!(count("ls-files"), surveys, "{check}: {called}");
+        for command in ["ls-tree", "diff-tree", "update-ref"] {
+            assert_eq!(count(command), 0, "{check}: {called}");
+        }
+        env.commit("Done");
     }
 }
 
