@@ -22,7 +22,7 @@ use crate::excluded_files;
 use crate::gates::{
     BaselineCache, BaselineRun, DependencyInstaller, JudgeGate, OpenVerificationRoom, ProtectedGit,
     Verification, VerificationContext, VerificationRoomSlot, VerificationTrees, compose_base,
-    remove_verification_room, run_blocking, verify,
+    run_blocking, verify,
 };
 use crate::process::Supervisor;
 use crate::sandbox::verified_restrictions;
@@ -185,8 +185,7 @@ impl RunContext {
     pub(crate) async fn remove_temporary_files(&self) {
         let (run_dir, rooms) = (self.run_dir.clone(), self.verification_rooms.clone());
         let remove = move |workspace: &Workspace| {
-            rooms.wait();
-            remove_verification_room(workspace, &run_dir);
+            rooms.remove(workspace, &run_dir);
             Ok(())
         };
         // A run without snapshots has no verification room.

@@ -30,8 +30,7 @@ pub use drive::{DriveError, Driver, Observer, RunJournal, StopRequest};
 pub use effects::{RunContext, wait_until};
 pub use gates::{
     BaseRevision, JudgeGate, MOVED_GIT_DIRS, OpenVerificationRoom, Verification,
-    VerificationRoomSlot, VerificationTrees, remove_verification_room, verification_room_root,
-    verify,
+    VerificationRoomSlot, VerificationTrees, verification_room_root, verify,
 };
 pub use removal::remove_all;
 pub use sink::{AppendResult, EventSink, SinkError};

@@ -33,6 +33,4 @@ pub(crate) use setup::DependencyInstaller;
 pub use trees::VerificationTrees;
 pub(crate) use trees::run_blocking;
 pub use verification::{Verification, verify};
-pub use verification_room::{
-    OpenVerificationRoom, VerificationRoomSlot, remove_verification_room, verification_room_root,
-};
+pub use verification_room::{OpenVerificationRoom, VerificationRoomSlot, verification_room_root};

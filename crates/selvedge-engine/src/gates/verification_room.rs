@@ -56,11 +56,13 @@ impl VerificationRoomSlot {
         self.0.lock().room.is_some()
     }
 
-    /// Waits until the room keeps its build output, so that it can be removed. Blocks.
-    pub(crate) fn wait(&self) {
-        let room = self.0.lock().room.clone();
-        // The output of a room that could not keep it is removed, too.
+    /// Removes the verification room of a finished run, or of other checks that ran in it. Blocks.
+    pub fn remove(&self, origin: &Workspace, run_dir: &Path) {
+        let room = self.0.lock().room.take();
+        // A room that could not keep its build output is removed, too.
         let _ = room.map(|room| room.wait());
+        // If this fails, `selvedge gc` removes it.
+        let _ = VerificationRoom::remove(origin, &run_dir.join(FOLDER));
     }
 
     /// Opens the verification room of a run; returns `None` if nothing can be mounted. `start` is the tree that the
@@ -109,12 +111,6 @@ impl VerificationRoomSlot {
             sandbox: sandbox.clone(),
         }))
     }
-}
-
-/// Removes the verification room of a finished run, or of other checks that ran in it.
-pub fn remove_verification_room(origin: &Workspace, run_dir: &Path) {
-    // If this fails, `selvedge gc` removes it.
-    let _ = VerificationRoom::remove(origin, &run_dir.join(FOLDER));
 }
 
 /// The directory in a run's verification room that takes the place of the repository's root.

@@ -25,7 +25,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use self::configured_paths::{configured_paths, git_settings};
+use self::configured_paths::{GitSetting, configured_paths, git_settings};
 use self::copy::{
     CopyPurpose, ORIGINAL_MOUNT, ProtectedCopy, RestoredPath, remove_all,
     resolve_as_far_as_possible,
@@ -135,12 +135,16 @@ impl GitProtection {
             programs: NamedPrograms::default(),
         };
         protection.copy_git_dirs().map_err(to_error)?;
-        protection.copy_targets().map_err(to_error)?;
+        let configured = protection.configured_repositories();
+        protection.copy_targets(&configured).map_err(to_error)?;
         // Without mounts, a user's commits cannot be distinguished from those of a session.
         if session == ProtectedSession::Agent || !can_mount {
             protection.repositories = protection.find_repositories()?;
         }
-        protection.programs = protection.find_programs();
+        for (repository, settings) in &configured {
+            let workspace = &protection.workspace;
+            protection.programs.add(workspace, repository, settings);
+        }
         Ok(protection)
     }
 
@@ -270,7 +274,7 @@ impl GitProtection {
             .collect()
     }
 
-    fn copy_targets(&mut self) -> io::Result<()> {
+    fn copy_targets(&mut self, configured: &[(Repository, Vec<GitSetting>)]) -> io::Result<()> {
         let mut paths: BTreeSet<PathBuf> = BTreeSet::new();
         let copies = self.git_dirs.iter().filter_map(|it| it.copy.as_ref());
         for (link, target) in copies.flat_map(|copy| &copy.links) {
@@ -279,9 +283,8 @@ impl GitProtection {
                 paths.insert(target.clone());
             }
         }
-        for (git, repository) in self.configured_repositories() {
-            let settings = git_settings(git, repository.git_dir(), repository.root());
-            paths.extend(configured_paths(&settings, repository.root()));
+        for (repository, settings) in configured {
+            paths.extend(configured_paths(settings, repository.root()));
         }
         let is_relevant = |path: &PathBuf| {
             let is_in_git_dir = self.git_dirs.iter().any(|it| path.starts_with(&it.path));
@@ -317,22 +320,17 @@ impl GitProtection {
         Ok(())
     }
 
-    /// The repositories in the workspace whose settings are read.
-    fn configured_repositories(&self) -> impl Iterator<Item = (&GitProgram, Repository)> {
+    /// The repositories in the workspace, and their settings.
+    fn configured_repositories(&self) -> Vec<(Repository, Vec<GitSetting>)> {
         let entries = self.entries.keys().take(MAX_PRIVATE_COPIES);
-        entries.filter_map(|path| {
+        let repositories = entries.filter_map(|path| {
             let work_tree = self.workspace.join(path.parent().unwrap_or(Path::new("")));
-            Some((self.git.as_ref()?, Repository::at(&work_tree)?))
-        })
-    }
-
-    fn find_programs(&self) -> NamedPrograms {
-        let mut programs = NamedPrograms::default();
-        for (git, repository) in self.configured_repositories() {
+            let repository = Repository::at(&work_tree)?;
+            let git = self.git.as_ref()?;
             let settings = git_settings(git, repository.git_dir(), repository.root());
-            programs.add(&self.workspace, &repository, &settings);
-        }
-        programs
+            Some((repository, settings))
+        });
+        repositories.collect()
     }
 
     /// Finds the repositories whose commits are taken over, with their work trees in the workspace.

@@ -391,6 +391,7 @@ impl VerificationRoom {
 
     /// Removes a room of which nothing is kept.
     pub(crate) fn discard(&self) -> Result<(), WorkspaceError> {
+        self.wait()?;
         remove_all(&self.folder)
     }
 

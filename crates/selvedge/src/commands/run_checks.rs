@@ -16,7 +16,7 @@ use selvedge_engine::process::Supervisor;
 use selvedge_engine::workspace::Workspace;
 use selvedge_engine::{
     CheckError, MOVED_GIT_DIRS, OpenVerificationRoom, Verification, VerificationRoomSlot,
-    VerificationTrees, remove_verification_room, verify,
+    VerificationTrees, verify,
 };
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -128,7 +128,7 @@ impl CheckRoom {
 
 impl Drop for CheckRoom {
     fn drop(&mut self) {
-        remove_verification_room(&self.origin, self.folder.path());
+        self.slot.remove(&self.origin, self.folder.path());
     }
 }
 
