@@ -39,9 +39,9 @@ const WILD: MeasuredDocument = MeasuredDocument {
         title: "Verdicts",
         about: "*Checks* are the commands that `init` wrote. The *verdicts* are those on the wrong edit (whose \
                 corrective prompt must name the failing test), the fix and the cheat: only the fix may be verified. \
-                *Own time* is the part of the runs' wall time in neither agents, setups nor checks, in percent, and in \
-                seconds for each run; *reruns* is the part in repeated checks, in percent. With the optimized build; \
-                the limits are 2 and 5 % of all runs together. The agent takes no time.",
+                *Own time* is the part of the runs' wall time in neither agents, setups nor the project's checks, in \
+                percent, and in seconds for each run; *reruns* is the part in repeated checks, in percent. With the \
+                optimized build; the limits are 2 and 5 % of all runs together. The agent takes no time.",
         columns: &[
             "ecosystem",
             "project",
